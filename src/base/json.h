@@ -1,0 +1,34 @@
+// JSON from outside, read safely. Objects keep their order. Nothing here throws.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace tonnage {
+
+using Json = nlohmann::ordered_json;
+
+// Parses `text`; nesting deeper than `max_depth` and anything malformed is an error that gives the byte.
+Result<Json> ParseJson(std::string_view text, int max_depth = 200);
+
+// Typed access for configuration: the value of `key`, or the fallback when it is absent or null; another type or a
+// number out of range is an error that names the key.
+Result<std::int64_t> JsonInt(const Json& object, std::string_view key, std::int64_t fallback);
+Result<double> JsonDouble(const Json& object, std::string_view key, double fallback);
+Result<bool> JsonBool(const Json& object, std::string_view key, bool fallback);
+Result<std::string> JsonString(const Json& object, std::string_view key, std::string fallback);
+
+// The same, where the key must be there.
+Result<std::int64_t> JsonRequiredInt(const Json& object, std::string_view key);
+
+// The member, or nullptr when `value` is no object, lacks it, or holds null there.
+const Json* JsonFind(const Json& value, std::string_view key);
+
+// One line, every byte valid UTF-8 (bad bytes become U+FFFD), so that dumping cannot fail.
+std::string DumpJson(const Json& value);
+
+}  // namespace tonnage

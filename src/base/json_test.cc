@@ -1,0 +1,32 @@
+#include "base/json.h"
+
+#include <gtest/gtest.h>
+
+namespace tonnage {
+namespace {
+
+TEST(Json, RefusesWhatIsMalformedOrTooDeep) {
+  EXPECT_FALSE(ParseJson("{\"a\":").ok());
+  EXPECT_FALSE(ParseJson("").ok());
+  EXPECT_FALSE(ParseJson("\"\xff\"").ok());
+  EXPECT_FALSE(ParseJson(std::string(100000, '[')).ok());
+  EXPECT_FALSE(ParseJson(std::string(300, '[') + std::string(300, ']')).ok());
+  EXPECT_TRUE(ParseJson(std::string(100, '[') + std::string(100, ']')).ok());
+}
+
+TEST(Json, TypedAccessNamesTheKey) {
+  const Json config = *ParseJson(R"({"layers": 4, "eps": 1e-5, "big": 18446744073709551615, "name": null, "w": 4.0})");
+  EXPECT_EQ(*JsonInt(config, "layers", 0), 4);
+  EXPECT_EQ(*JsonInt(config, "w", 0), 4);
+  EXPECT_EQ(*JsonInt(config, "absent", 9), 9);
+  EXPECT_EQ(*JsonString(config, "name", "none"), "none");
+  EXPECT_DOUBLE_EQ(*JsonDouble(config, "eps", 0), 1e-5);
+  EXPECT_NE(JsonInt(config, "big", 0).error().message().find("`big`"), std::string::npos);
+  EXPECT_NE(JsonBool(config, "layers", false).error().message().find("`layers`"), std::string::npos);
+  EXPECT_NE(JsonRequiredInt(config, "heads").error().message().find("`heads`"), std::string::npos);
+}
+
+TEST(Json, DumpReplacesBadBytes) { EXPECT_EQ(DumpJson(Json("a\xff")), "\"a\xef\xbf\xbd\""); }
+
+}  // namespace
+}  // namespace tonnage
