@@ -32,7 +32,7 @@ TEST(DType, F16RoundsToNearestEven) {
       if (!std::isfinite(other)) continue;
       const double other_error = std::fabs(other - value);
       EXPECT_LE(error, other_error);
-      if (error == other_error) EXPECT_EQ(half & 1, 0);
+      EXPECT_TRUE(error != other_error || half % 2 == 0);
     }
   }
   EXPECT_EQ(F32ToF16(65520.0f), 0x7c00);

@@ -1,0 +1,66 @@
+// A device allocation with its owner's entry in the ledger and its reservation from the budget; all three end together.
+// Movable, not copyable. The allocator, ledger and budget outlive it.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "memory/budget.h"
+#include "memory/ledger.h"
+
+namespace tonnage {
+
+class Buffer;
+
+// Where buffers come from: one a device.
+class Allocator {
+ public:
+  virtual ~Allocator() = default;
+  // At least 64-byte aligned; contents undefined. A refusal names the owner and the numbers. bytes may be 0.
+  virtual Result<Buffer> Allocate(Owner owner, Bytes bytes) = 0;
+
+ protected:
+  friend class Buffer;
+  virtual void Free(std::uint8_t* data, Bytes bytes) = 0;
+  static Buffer MakeBuffer(Allocator* allocator, Ledger* ledger, Reservation reservation, Owner owner,
+                           std::uint8_t* data, Bytes bytes);
+};
+
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(Buffer&& other) noexcept;
+  Buffer& operator=(Buffer&& other) noexcept;
+  ~Buffer();
+
+  std::uint8_t* data() const { return data_; }
+  Bytes bytes() const { return bytes_; }
+
+ private:
+  friend class Allocator;
+  Allocator* allocator_ = nullptr;
+  Ledger* ledger_ = nullptr;
+  Reservation reservation_;
+  Owner owner_ = Owner::kRuntime;
+  std::uint8_t* data_ = nullptr;
+  Bytes bytes_ = 0;
+};
+
+// Host memory by anonymous mmap, so that a freed buffer leaves the process at once; large ones ask for huge pages.
+// Safe from any thread.
+class HostAllocator final : public Allocator {
+ public:
+  HostAllocator(Ledger* ledger, Budget* budget) : ledger_(ledger), budget_(budget) {}
+  Result<Buffer> Allocate(Owner owner, Bytes bytes) override;
+
+ protected:
+  void Free(std::uint8_t* data, Bytes bytes) override;
+
+ private:
+  Ledger* ledger_;
+  Budget* budget_;
+};
+
+}  // namespace tonnage
