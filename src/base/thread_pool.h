@@ -1,0 +1,64 @@
+// A fork-join pool: Run() splits a job into tasks over the pool's threads and the caller, and
+// returns when all are done. Workers spin briefly for the next job, then park. Running never
+// allocates. One caller at a time; the pool outlives no job. A pool of one thread runs everything
+// on the caller.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+namespace tonnage {
+
+class ThreadPool {
+ public:
+  // `threads` counts the caller: threads - 1 workers are started.
+  explicit ThreadPool(int threads);
+  ~ThreadPool();
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+
+  int threads() const { return static_cast<int>(workers_.size()) + 1; }
+
+  // Calls task(i) once for every i in [0, tasks), in any order, on any thread of the pool; indices
+  // are handed out one by one, so uneven tasks balance.
+  template <typename Task>
+  void Run(std::int64_t tasks, Task&& task) {
+    if (tasks <= 1 || workers_.empty()) {
+      for (std::int64_t i = 0; i < tasks; ++i) task(i);
+      return;
+    }
+    using Plain = std::remove_reference_t<Task>;
+    RunErased(
+        tasks, [](void* context, std::int64_t i) { (*static_cast<Plain*>(context))(i); },
+        const_cast<void*>(static_cast<const void*>(&task)));
+  }
+
+ private:
+  using TaskFn = void (*)(void* context, std::int64_t index);
+  void RunErased(std::int64_t tasks, TaskFn fn, void* context);
+  void Work();
+  void RunTasks();
+
+  // The job. Written by the caller before generation_ rises, read by workers after they see it
+  // rise.
+  TaskFn fn_ = nullptr;
+  void* context_ = nullptr;
+  std::int64_t tasks_ = 0;
+  alignas(64) std::atomic<std::int64_t> next_{0};
+  alignas(64) std::atomic<std::int64_t> running_workers_{0};
+  alignas(64) std::atomic<std::uint64_t> generation_{0};
+  std::atomic<bool> stopping_{false};
+
+  std::mutex mutex_;  // guards parking only
+  std::condition_variable wake_;
+  std::atomic<int> parked_{0};
+
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace tonnage

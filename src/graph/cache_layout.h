@@ -1,0 +1,42 @@
+// What each layer keeps between steps. The quote, the KV pool, the graph and the kernels read this
+// one description.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/bytes.h"
+#include "tensor/dtype.h"
+
+namespace tonnage {
+
+struct LayerCache {
+  int kv_heads = 0;
+  int k_dim = 0;            // elements of one key head
+  int v_dim = 0;            // elements of one value head
+  std::int64_t window = 0;  // 0: every token of the context is kept; else only these many latest
+};
+
+struct CacheLayout {
+  std::vector<LayerCache> layers;
+};
+
+// Tokens of one KV page. One page of one layer is [kv_heads, kKvPageTokens, dim] for keys, then the
+// same for values, so that one head's keys follow each other.
+inline constexpr std::int64_t kKvPageTokens = 64;
+
+struct CacheSettings {
+  std::int64_t context_tokens = 0;  // the longest sequence of a slot
+  std::int64_t slots = 0;           // sequences at a time
+  std::int64_t max_slice_rows = 0;  // the most rows of one sequence in one step
+  DType kv_dtype = DType::kF16;     // f32, f16 or bf16
+};
+
+// Pages that one slot of this layer needs: the context's, or for a window the ring that holds the
+// window and one slice.
+std::int64_t PagesPerSlot(const LayerCache& layer, const CacheSettings& settings);
+Bytes PageBytes(const LayerCache& layer, DType kv_dtype);
+// The whole cache: every layer, every slot.
+Bytes CacheBytes(const CacheLayout& layout, const CacheSettings& settings);
+
+}  // namespace tonnage

@@ -1,0 +1,93 @@
+// y_i[m, n] = sum_k x[m, k] * w_i[n, k] (+ bias_i[n]), for one or several weight matrices that
+// share x.
+//
+// Accumulates in f32 (int32 inside a quantization group). A row's result depends on that row alone:
+// not on how many rows the call has, which of them it is, or how many threads run it, bit for bit.
+// So any slicing of a prompt and any company in a batch give the same answer.
+//
+// A weight is packed once, at load, into the layout that its kernel reads in order; the layout is
+// chosen by SelectMatmul from format, shape, precision and the processor's features, and serves
+// every number of rows.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "base/cpu_features.h"
+#include "base/thread_pool.h"
+#include "quant/format.h"
+#include "tensor/precision.h"
+
+namespace tonnage {
+
+struct MatmulKernel;
+
+// A packed weight: [experts, n, k] in `kernel`'s layout. Borrows its bytes.
+struct PackedWeight {
+  const MatmulKernel* kernel = nullptr;
+  Format format;
+  std::int64_t experts = 1;
+  std::int64_t n = 0;
+  std::int64_t k = 0;
+  const std::uint8_t* data =
+      nullptr;  // [experts][kernel->packed_bytes(format, n, k)], 64-byte aligned
+};
+
+struct MatmulOutput {
+  const PackedWeight* weight = nullptr;
+  const float* bias = nullptr;  // [n] or null
+  float* y = nullptr;           // [rows, n]
+};
+
+struct MatmulArgs {
+  const float* x = nullptr;  // [rows, k]
+  std::int64_t rows = 0;
+  std::int64_t k = 0;
+  std::span<const MatmulOutput> outputs;  // all with the same k and the same kernel
+};
+
+// Expert e's matrix applied to the rows that chose it: y[m, j, n] = sum_k x[m or (m, j), k] *
+// w[ids[m, j], n, k].
+struct ExpertMatmulArgs {
+  const float* x = nullptr;  // [rows, k], or [rows, top_k, k] with input_per_expert
+  bool input_per_expert = false;
+  std::int64_t rows = 0;
+  std::int64_t top_k = 0;
+  const std::int32_t* ids = nullptr;  // [rows, top_k]; an id outside [0, experts) gives zeros
+  const PackedWeight* weight = nullptr;
+  float* y = nullptr;  // [rows, top_k, n]
+};
+
+// One row of the table in kernels.inc.
+struct MatmulKernel {
+  std::string_view name;
+  Precision precision;
+  // Whether it can run this format and shape on a processor with these features.
+  bool (*accepts)(const Format& format, std::int64_t n, std::int64_t k,
+                  const CpuFeatures& features);
+  // Bytes of one packed matrix.
+  Bytes (*packed_bytes)(const Format& format, std::int64_t n, std::int64_t k);
+  // Packs expert `expert` of `source` into out [packed_bytes]; in parallel over blocks of rows.
+  void (*pack)(const WeightView& source, std::int64_t expert, std::uint8_t* out, ThreadPool& pool);
+  // Row `row` of expert 0 as numbers, out [k]: what embedding lookups in a tied table read.
+  void (*unpack_row)(const PackedWeight& weight, std::int64_t row, float* out);
+  // Scratch for a call with this many rows and this k; for experts, rows counts every (row, expert)
+  // pair.
+  Bytes (*workspace_bytes)(std::int64_t rows, std::int64_t k, std::int64_t experts);
+  void (*run)(const MatmulArgs& args, std::span<std::uint8_t> workspace, ThreadPool& pool);
+  void (*run_experts)(const ExpertMatmulArgs& args, std::span<std::uint8_t> workspace,
+                      ThreadPool& pool);
+};
+
+// Every kernel, best first.
+std::span<const MatmulKernel> MatmulKernels();
+
+// The first kernel of the table that fits. The reference accepts everything, so there is always
+// one. A non-empty `forced` names the only one to consider besides the reference.
+const MatmulKernel& SelectMatmul(const Format& format, std::int64_t n, std::int64_t k,
+                                 Precision precision, const CpuFeatures& features,
+                                 std::string_view forced = {});
+
+}  // namespace tonnage
