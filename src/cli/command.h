@@ -1,0 +1,37 @@
+// A command of `tonnage`: one row in main.cc's table, one file cmd_<name>.cc. Define() declares its
+// options on a CLI11 sub-command and sets what runs when it is chosen. Commands print their answer
+// on standard output and everything else on standard error, and report failure by returning it.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace tonnage::cli {
+
+// What the process was started with; read once in main.cc, since nothing below cli/ reads the
+// environment.
+struct Environment {
+  std::string home;  // the model store: TONNAGE_HOME, else the user's data directory + /tonnage
+  std::string memory_limit;  // TONNAGE_MEMORY_LIMIT, unparsed; empty when unset
+  bool stdout_is_terminal = false;
+  bool stderr_is_terminal = false;
+  bool color = false;  // a terminal, and NO_COLOR unset
+
+  static Environment FromProcess();
+};
+
+// Runs the chosen command; set by Define's callback.
+using Action = std::function<Status()>;
+
+struct Command {
+  std::string_view name;
+  std::string_view group;  // the heading in --help
+  std::string_view summary;
+  void (*define)(CLI::App& app, const Environment& environment, Action& action);
+};
+
+}  // namespace tonnage::cli

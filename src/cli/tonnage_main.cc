@@ -1,0 +1,63 @@
+// The composition root: parses the command line, runs one command, and turns its result into an
+// exit code.
+#include <cstdio>
+#include <string>
+
+#include "cli/command.h"
+#include "cli/commands.h"
+
+namespace tonnage::cli {
+namespace {
+
+constexpr std::string_view kPeople = "For people";
+constexpr std::string_view kInside =
+    "For looking inside (one JSON value a line in, one a line out)";
+
+constexpr Command kCommands[] = {
+    {"version", kPeople, "print the version and what this processor offers", DefineVersion},
+};
+
+constexpr const char* kFooter =
+    "MODEL is a name in the model store, a folder with a checkpoint, or a GGUF file.\n"
+    "\n"
+    "Start here:\n"
+    "  tonnage pull smollm2           fetch a small model (92 MB)\n"
+    "  tonnage run smollm2            chat with it\n"
+    "  tonnage run smollm2 \"Why is the sky blue?\"\n"
+    "  tonnage plan smollm2           what it would take, before anything is loaded\n"
+    "\n"
+    "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused by the quote, 4 model or file not "
+    "readable,\n"
+    "5 busy or unavailable, 130 interrupted.\n"
+    "Models live in TONNAGE_HOME (by default tonnage/ in your data directory). "
+    "TONNAGE_MEMORY_LIMIT lowers the memory\n"
+    "that a load may take, as --memory-limit does.";
+
+int Main(int argc, char** argv) {
+  const Environment environment = Environment::FromProcess();
+  CLI::App app("Tonnage weighs a language model before it loads it, and what it accepts finishes.",
+               "tonnage");
+  app.require_subcommand(1);
+  app.footer(kFooter);
+  Action action;
+  for (const Command& command : kCommands) {
+    CLI::App* sub = app.add_subcommand(std::string(command.name), std::string(command.summary));
+    sub->group(std::string(command.group));
+    command.define(*sub, environment, action);
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : ExitCode(Code::kInvalidArgument);
+  }
+  const Status status = action();
+  if (status.ok()) return 0;
+  std::fflush(stdout);
+  std::fprintf(stderr, "tonnage: %s\n", status.error().message().c_str());
+  return ExitCode(status.error().code());
+}
+
+}  // namespace
+}  // namespace tonnage::cli
+
+int main(int argc, char** argv) { return tonnage::cli::Main(argc, argv); }
