@@ -1,0 +1,21 @@
+#include "checkpoint/digest.h"
+
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+namespace tonnage {
+namespace {
+
+TEST(Digest, KnownAnswers) {
+  const std::filesystem::path path = std::filesystem::path(::testing::TempDir()) / "digest_test";
+  std::ofstream(path) << "abc";  // FIPS 180-4's first example
+  EXPECT_EQ(*FileSha256(path), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  std::ofstream(path) << std::string(1000000, 'a');  // and its third
+  EXPECT_EQ(*FileSha256(path), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+  std::filesystem::remove(path);
+  EXPECT_EQ(FileSha256(path).error().code(), Code::kUnreadable);
+}
+
+}  // namespace
+}  // namespace tonnage

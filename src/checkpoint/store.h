@@ -1,0 +1,46 @@
+// The model store: a folder with one folder a model, <root>/models/<name>/, holding a GGUF file or
+// a Hugging Face-style checkpoint. A model appears there in one rename once it is whole; until then
+// it lies under <root>/partial/. Functions are safe from any thread and any process, since every
+// change is one rename or one removal.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+
+namespace tonnage {
+
+struct StoredModel {
+  std::string name;
+  std::filesystem::path path;  // what to open: the .gguf, or the folder
+  Bytes bytes = 0;             // all its files
+};
+
+class ModelStore {
+ public:
+  explicit ModelStore(std::filesystem::path root) : root_(std::move(root)) {}
+
+  const std::filesystem::path& root() const { return root_; }
+
+  // `model` as a user names it: an existing path is itself, else a name in the store. Unreadable,
+  // with what to do, when it is neither.
+  Result<std::filesystem::path> Resolve(std::string_view model) const;
+
+  // By name.
+  Result<std::vector<StoredModel>> List() const;
+  Status Remove(std::string_view name);
+
+  // A fresh folder for a model on its way in, and the rename that makes it appear, replacing an
+  // older one.
+  Result<std::filesystem::path> BeginAdd(std::string_view name);
+  Status FinishAdd(std::string_view name);
+
+ private:
+  std::filesystem::path root_;
+};
+
+}  // namespace tonnage
