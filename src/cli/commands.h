@@ -1,10 +1,13 @@
-// Every command's Define function; cmd_<name>.cc has it, main.cc lists it.
+// Every command's Define function; cmd_<name>.cc has it, tonnage_main.cc lists it.
 #pragma once
 
 #include "cli/command.h"
 
 namespace tonnage::cli {
 
+void DefineList(CLI::App& app, const Environment& environment, Action& action);
+void DefinePull(CLI::App& app, const Environment& environment, Action& action);
+void DefineRm(CLI::App& app, const Environment& environment, Action& action);
 void DefineVersion(CLI::App& app, const Environment& environment, Action& action);
 
 }  // namespace tonnage::cli

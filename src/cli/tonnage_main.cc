@@ -14,6 +14,9 @@ constexpr std::string_view kInside =
     "For looking inside (one JSON value a line in, one a line out)";
 
 constexpr Command kCommands[] = {
+    {"pull", kPeople, "fetch a model into the store", DefinePull},
+    {"list", kPeople, "the models in the store", DefineList},
+    {"rm", kPeople, "remove a model from the store", DefineRm},
     {"version", kPeople, "print the version and what this processor offers", DefineVersion},
 };
 
