@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Builds and tests under ASan+UBSan, and the concurrent parts under TSan.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+concurrent='^(base|memory|backend/cpu|engine|service)/'
+
+cmake --preset debug > /dev/null
+cmake --build --preset debug
+ctest --preset debug --parallel 2
+
+cmake --preset tsan > /dev/null
+cmake --build --preset tsan
+ctest --preset tsan --parallel 2 -R "$concurrent"
