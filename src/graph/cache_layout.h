@@ -32,11 +32,14 @@ struct CacheSettings {
   DType kv_dtype = DType::kF16;     // f32, f16 or bf16
 };
 
+// Prices beyond this are not told apart: more than any device has, yet a few of them can be added.
+inline constexpr Bytes kUnpayableBytes = Bytes{1} << 56;
+
 // Pages that one slot of this layer needs: the context's, or for a window the ring that holds the
 // window and one slice.
 std::int64_t PagesPerSlot(const LayerCache& layer, const CacheSettings& settings);
 Bytes PageBytes(const LayerCache& layer, DType kv_dtype);
-// The whole cache: every layer, every slot.
+// The whole cache: every layer, every slot. At most kUnpayableBytes.
 Bytes CacheBytes(const CacheLayout& layout, const CacheSettings& settings);
 
 }  // namespace tonnage

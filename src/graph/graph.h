@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -76,8 +77,8 @@ struct RmsNormAttrs {
 struct RopeAttrs {
   int heads = 0;
   int head_dim = 0;
-  bool interleaved = false;              // pairs (2i, 2i + 1) instead of (i, i + rotary_dim / 2)
-  std::vector<float> inverse_frequency;  // [rotary_dim / 2], radians a position
+  bool interleaved = false;  // pairs (2i, 2i + 1) instead of (i, i + rotary_dim / 2)
+  std::vector<float> inverse_frequency = {};  // [rotary_dim / 2], radians a position
   float magnitude = 1.0f;  // cos and sin are multiplied by it (YaRN's attention factor)
 };
 struct AttentionAttrs {
@@ -112,12 +113,12 @@ using Attrs = std::variant<std::monostate, EmbedAttrs, RmsNormAttrs, RopeAttrs, 
                            GluAttrs, RouteAttrs, ExpertLinearAttrs, ExpertSumAttrs>;
 
 struct Node {
-  Op op;
+  Op op = Op::kEmbed;
   int layer = -1;  // -1 before the first and after the last layer
-  std::vector<Value> inputs;
-  std::vector<WeightId> weights;
-  std::vector<Value> outputs;
-  Attrs attrs;
+  std::vector<Value> inputs = {};
+  std::vector<WeightId> weights = {};
+  std::vector<Value> outputs = {};
+  Attrs attrs = {};
 };
 
 struct Graph {
