@@ -23,8 +23,9 @@ Budget::Budget(Bytes limit_bytes, std::int64_t limit_buffers, std::string source
 Result<Reservation> Budget::Reserve(Bytes bytes) {
   std::lock_guard lock(mutex_);
   if (bytes > limit_bytes_ - used_bytes_) {
-    return Refused("{} more needed, but only {} of the {} that {} allows are free", FormatBytes(bytes),
-                   FormatBytes(limit_bytes_ - used_bytes_), FormatBytes(limit_bytes_), source_);
+    return Refused("{} more needed, but only {} of the {} that {} allows are free",
+                   FormatBytes(bytes), FormatBytes(limit_bytes_ - used_bytes_),
+                   FormatBytes(limit_bytes_), source_);
   }
   if (used_buffers_ >= limit_buffers_) {
     return Refused("one more buffer needed, but all {} that the device allows are in use",

@@ -1,5 +1,5 @@
-// The budget: how many bytes and buffers a device may hold. A reservation is taken under the lock before the allocation,
-// so that two threads cannot overshoot. Safe from any thread.
+// The budget: how many bytes and buffers a device may hold. A reservation is taken under the lock
+// before the allocation, so that two threads cannot overshoot. Safe from any thread.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,8 @@ class Reservation {
 
 class Budget {
  public:
-  // `source` says in messages where the limit comes from: "RAM", "--memory-limit", "cgroup memory.max".
+  // `source` says in messages where the limit comes from: "RAM", "--memory-limit", "cgroup
+  // memory.max".
   Budget(Bytes limit_bytes, std::int64_t limit_buffers, std::string source);
 
   // Refused, with the numbers and the source, when the bytes or the buffer do not fit.

@@ -49,8 +49,8 @@ Result<Buffer> HostAllocator::Allocate(Owner owner, Bytes bytes) {
     void* map = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (map == MAP_FAILED) {
-      return Refused("{}: the system gave no {} of memory: {}", OwnerName(owner), FormatBytes(bytes),
-                     std::strerror(errno));
+      return Refused("{}: the system gave no {} of memory: {}", OwnerName(owner),
+                     FormatBytes(bytes), std::strerror(errno));
     }
     if (bytes >= kHugePage) madvise(map, static_cast<size_t>(bytes), MADV_HUGEPAGE);
     data = static_cast<std::uint8_t*>(map);

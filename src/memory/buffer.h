@@ -1,5 +1,5 @@
-// A device allocation with its owner's entry in the ledger and its reservation from the budget; all three end together.
-// Movable, not copyable. The allocator, ledger and budget outlive it.
+// A device allocation with its owner's entry in the ledger and its reservation from the budget; all
+// three end together. Movable, not copyable. The allocator, ledger and budget outlive it.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +18,15 @@ class Buffer;
 class Allocator {
  public:
   virtual ~Allocator() = default;
-  // At least 64-byte aligned; contents undefined. A refusal names the owner and the numbers. bytes may be 0.
+  // At least 64-byte aligned; contents undefined. A refusal names the owner and the numbers. bytes
+  // may be 0.
   virtual Result<Buffer> Allocate(Owner owner, Bytes bytes) = 0;
 
  protected:
   friend class Buffer;
   virtual void Free(std::uint8_t* data, Bytes bytes) = 0;
-  static Buffer MakeBuffer(Allocator* allocator, Ledger* ledger, Reservation reservation, Owner owner,
-                           std::uint8_t* data, Bytes bytes);
+  static Buffer MakeBuffer(Allocator* allocator, Ledger* ledger, Reservation reservation,
+                           Owner owner, std::uint8_t* data, Bytes bytes);
 };
 
 class Buffer {
@@ -48,8 +49,8 @@ class Buffer {
   Bytes bytes_ = 0;
 };
 
-// Host memory by anonymous mmap, so that a freed buffer leaves the process at once; large ones ask for huge pages.
-// Safe from any thread.
+// Host memory by anonymous mmap, so that a freed buffer leaves the process at once; large ones ask
+// for huge pages. Safe from any thread.
 class HostAllocator final : public Allocator {
  public:
   HostAllocator(Ledger* ledger, Budget* budget) : ledger_(ledger), budget_(budget) {}

@@ -23,7 +23,8 @@ TEST(Buffer, LedgerBudgetAndMemoryEndTogether) {
     ASSERT_FALSE(refused.ok());
     EXPECT_EQ(refused.error().code(), Code::kRefused);
     EXPECT_EQ(refused.error().message(),
-              "weights: 5.0 MiB more needed, but only 4.0 MiB of the 10.0 MiB that the test allows are free");
+              "weights: 5.0 MiB more needed, but only 4.0 MiB of the 10.0 MiB that the test allows "
+              "are free");
     EXPECT_EQ(ledger.Total(), 6 * kMiB);
   }
   EXPECT_EQ(ledger.Total(), 0);

@@ -19,7 +19,8 @@ void Ledger::Add(Owner owner, Bytes bytes) {
 }
 
 void Ledger::Remove(Owner owner, Bytes bytes) {
-  const Bytes before = by_owner_[static_cast<size_t>(owner)].fetch_sub(bytes, std::memory_order_relaxed);
+  const Bytes before =
+      by_owner_[static_cast<size_t>(owner)].fetch_sub(bytes, std::memory_order_relaxed);
   CHECK_GE(before, bytes) << OwnerName(owner) << " gives back more than it holds";
   total_.fetch_sub(bytes, std::memory_order_relaxed);
 }

@@ -1,5 +1,6 @@
-// The ledger: every byte that the process holds on one device, by owner. The sum equals what the allocator says; quote,
-// metrics and crash reports read it. Safe from any thread; reading and writing never allocate.
+// The ledger: every byte that the process holds on one device, by owner. The sum equals what the
+// allocator says; quote, metrics and crash reports read it. Safe from any thread; reading and
+// writing never allocate.
 #pragma once
 
 #include <array>

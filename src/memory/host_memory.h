@@ -1,0 +1,42 @@
+// The host as a device: what limits its memory, and the budget that follows. Sources are the RAM
+// that is available, the cgroup (v1 and v2, at every level up to the root), the address-space
+// limit, strict overcommit, and what the user says; the smallest wins, and a user can only lower
+// it.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+
+namespace tonnage {
+
+// "8GiB", "8G", "8g", "512M", "1073741824": a whole number and an optional binary unit. Anything
+// else is InvalidArgument that begins with `name`, the option or variable that it came from.
+Result<Bytes> ParseByteSize(std::string_view name, std::string_view text);
+
+// One limit: how many bytes this process may still take, and where that comes from.
+struct MemoryLimit {
+  Bytes bytes = 0;
+  std::string source;
+};
+
+// What the system allows now. `root` is where /proc and /sys are looked for.
+std::vector<MemoryLimit> ReadHostLimits(const std::filesystem::path& root = "/");
+
+// A limit that the user gave: the option or variable's name and its text; an empty text is no
+// limit.
+struct UserLimit {
+  std::string_view name;
+  std::string_view text;
+};
+
+// The smallest of the limits. Junk in a user's limit is an error that names it.
+Result<MemoryLimit> ResolveHostBudget(const std::vector<MemoryLimit>& host,
+                                      const std::vector<UserLimit>& user);
+
+}  // namespace tonnage
