@@ -1,0 +1,76 @@
+// What a load will hold on one device, as a value, and the verdict on it: admitted, or refused
+// naming the term that does not fit and the nearest settings that do. Pure functions: the same plan
+// and the same budget give the same answer.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/result.h"
+#include "graph/cache_layout.h"
+#include "memory/ledger.h"
+#include "tensor/device.h"
+
+namespace tonnage {
+
+struct Quote {
+  DeviceId device = {};
+  Bytes weights = 0;  // every tensor as it will lie in memory
+  Bytes kv = 0;       // the whole cache, for every slot
+  Bytes state = 0;    // recurrent and convolution states
+  Bytes arena = 0;
+  Bytes workspace = 0;
+  Bytes staging = 0;  // the loader's; given back before the cache and the arena are allocated
+  Bytes prefix_cache = 0;
+  Bytes runtime = 0;
+
+  Bytes Of(Owner owner) const;
+  // At the worst moment: the end of loading the weights, or serving.
+  Bytes Total() const;
+};
+
+// What a user can turn to make a load fit.
+struct ServingSettings {
+  std::int64_t context_tokens = 0;
+  std::int64_t slots = 0;
+  DType kv_dtype = DType::kF16;
+  bool operator==(const ServingSettings&) const = default;
+};
+
+// What is there to be used, and who says so ("RAM", "--memory-limit").
+struct Available {
+  Bytes bytes = 0;
+  std::string source;
+};
+
+struct Refusal {
+  Owner tightest = Owner::kWeights;  // the first term, in the order of a load, that goes over
+  Quote quote;
+  Available available;
+  std::vector<ServingSettings> nearest;  // what would fit instead, best first
+
+  // "26.3 GiB needed, 23.4 GiB allowed by --memory-limit; kv is 9.0 GiB of it. Fits: ..."
+  std::string Message() const;
+};
+
+// Nothing when the quote fits, else the term at which it stops fitting.
+std::optional<Owner> TightestTerm(const Quote& quote, Bytes available_bytes);
+
+// The quote of a load with these settings. Its total must not fall when the context grows.
+using Pricer = std::function<Result<Quote>(const ServingSettings&)>;
+
+// The most context, in whole KV pages and at most `settings.context_tokens`, with which the load
+// fits; 0 when not even one page does. Asks the pricer O(log context) times.
+Result<std::int64_t> LargestContext(const Pricer& price, const ServingSettings& settings,
+                                    Bytes available_bytes);
+
+// Nothing when the load is admitted. `quote` is the pricer's for `settings`.
+Result<std::optional<Refusal>> Judge(const Pricer& price, const ServingSettings& settings,
+                                     const Quote& quote, const Available& available);
+
+}  // namespace tonnage

@@ -1,0 +1,146 @@
+#include "engine/candidates.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace tonnage {
+namespace {
+
+constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
+
+bool Likelier(const Candidate& a, const Candidate& b) {
+  return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
+}
+
+double TotalWeight(std::span<const Candidate> candidates) {
+  double total = 0;
+  for (const Candidate& candidate : candidates) total += candidate.weight;
+  return total;
+}
+
+// The shortest prefix, in the order `before`, that holds `share` of all weight. The order is
+// established block by block, because the answer is usually short and the vocabulary long.
+template <typename Before>
+std::span<Candidate> KeepShare(std::span<Candidate> candidates, double share, Before before) {
+  const double wanted = share * TotalWeight(candidates);
+  double held = 0;
+  size_t sorted = 0;
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    if (i == sorted) {
+      const size_t end = std::min(candidates.size(), std::max<size_t>(64, 4 * sorted));
+      const auto at = [&](size_t index) {
+        return candidates.begin() + static_cast<std::ptrdiff_t>(index);
+      };
+      if (end < candidates.size()) {
+        std::nth_element(at(sorted), at(end), candidates.end(), before);
+      }
+      std::sort(at(sorted), at(end), before);
+      sorted = end;
+    }
+    held += candidates[i].weight;
+    if (held >= wanted) return candidates.first(i + 1);
+  }
+  return candidates;
+}
+
+}  // namespace
+
+float ExpNonPositive(float x) {
+  constexpr float kLog2E = 1.44269504f;
+  constexpr float kLn2High = 0.693359375f;  // few bits, so that n * kLn2High is exact
+  constexpr float kLn2Low = -2.12194440e-4f;
+  constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to a whole number
+  const float clamped = std::max(x, -87.0f);
+  const float n = (clamped * kLog2E + kRound) - kRound;
+  const float r = (clamped - n * kLn2High) - n * kLn2Low;  // |r| <= ln(2) / 2
+  // Taylor's series of e^r to the seventh power.
+  float y = 1.0f / 5040;
+  y = y * r + 1.0f / 720;
+  y = y * r + 1.0f / 120;
+  y = y * r + 1.0f / 24;
+  y = y * r + 1.0f / 6;
+  y = y * r + 0.5f;
+  y = y * r + 1.0f;
+  y = y * r + 1.0f;
+  const float scale = std::bit_cast<float>((static_cast<std::int32_t>(n) + 127) << 23);
+  return x < -87.0f ? 0.0f : y * scale;
+}
+
+std::span<Candidate> SelectTopK(std::span<const float> logits, std::span<Candidate> out) {
+  const size_t k = std::min(out.size(), logits.size());
+  if (k == 0) return {};
+  // A heap whose front is the unlikeliest kept: most logits cost one comparison with it.
+  size_t kept = 0;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    const float logit = std::isnan(logits[i]) ? kMinusInfinity : logits[i];
+    const Candidate candidate{.logit = logit, .token = static_cast<std::int32_t>(i)};
+    if (kept < k) {
+      out[kept++] = candidate;
+    } else if (logit > out[0].logit) {
+      std::pop_heap(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(k), Likelier);
+      out[k - 1] = candidate;
+    } else {
+      continue;
+    }
+    std::push_heap(out.begin(), out.begin() + static_cast<std::ptrdiff_t>(kept), Likelier);
+  }
+  const auto top = out.first(k);
+  std::sort_heap(top.begin(), top.end(), Likelier);
+  return top;
+}
+
+void SetWeights(std::span<Candidate> candidates, float temperature) {
+  float highest = kMinusInfinity;
+  for (const Candidate& candidate : candidates) highest = std::max(highest, candidate.logit);
+  for (Candidate& candidate : candidates) {
+    candidate.weight = ExpNonPositive((candidate.logit - highest) / temperature);
+  }
+}
+
+std::span<Candidate> KeepTypical(std::span<Candidate> candidates, double p) {
+  const double total = TotalWeight(candidates);
+  double entropy = 0;
+  for (Candidate& candidate : candidates) {
+    const double p_i = candidate.weight / total;
+    candidate.distance = static_cast<float>(-std::log(p_i));  // infinite where p_i is 0
+    if (p_i > 0) entropy += p_i * candidate.distance;
+  }
+  for (Candidate& candidate : candidates) {
+    candidate.distance = std::abs(candidate.distance - static_cast<float>(entropy));
+  }
+  return KeepShare(candidates, p, [](const Candidate& a, const Candidate& b) {
+    return a.distance != b.distance ? a.distance < b.distance : Likelier(a, b);
+  });
+}
+
+std::span<Candidate> KeepTopP(std::span<Candidate> candidates, double p) {
+  return KeepShare(candidates, p, Likelier);
+}
+
+std::span<Candidate> KeepMinP(std::span<Candidate> candidates, double p) {
+  float highest = 0;
+  for (const Candidate& candidate : candidates) highest = std::max(highest, candidate.weight);
+  const auto least = static_cast<float>(p * highest);
+  size_t kept = 0;
+  for (const Candidate& candidate : candidates) {
+    if (candidate.weight >= least) candidates[kept++] = candidate;
+  }
+  return candidates.first(kept);
+}
+
+const Candidate& Draw(std::span<const Candidate> candidates, double unit) {
+  const double target = unit * TotalWeight(candidates);
+  double sum = 0;
+  const Candidate* last = &candidates.front();
+  for (const Candidate& candidate : candidates) {
+    if (candidate.weight <= 0) continue;
+    sum += candidate.weight;
+    last = &candidate;
+    if (sum > target) break;
+  }
+  return *last;
+}
+
+}  // namespace tonnage
