@@ -41,7 +41,9 @@ std::string Format::Name() const {
   return fmt::format("affine {}-bit g{} ({})", bits, group, DTypeName(scale_dtype));
 }
 
-int Format::BlockElements() const { return kind == FormatKind::kAffine ? group : Block(kind).elements; }
+int Format::BlockElements() const {
+  return kind == FormatKind::kAffine ? group : Block(kind).elements;
+}
 
 double Format::BitsPerWeight() const {
   if (kind == FormatKind::kAffine) return bits + 2.0 * 8 * DTypeBytes(scale_dtype) / group;
