@@ -1,0 +1,134 @@
+#include "tokenizer/plamo.h"
+
+#include <cmath>
+#include <limits>
+
+#include "base/json.h"
+
+namespace tonnage {
+namespace {
+
+// Integer scores, as the reference has them: round(10,000 * score).
+constexpr double kScoreScale = 1e4;
+constexpr std::int64_t kInvalidCost = 20'000'000;  // a piece that costs as much never matches
+constexpr std::int64_t kUnknownCost = 10'000'000;
+
+Result<PlamoRow::Type> ParseType(std::string_view name) {
+  if (name == "NORMAL") return PlamoRow::Type::kNormal;
+  if (name == "BYTE") return PlamoRow::Type::kByte;
+  if (name == "CONTROL") return PlamoRow::Type::kControl;
+  if (name == "UNKNOWN") return PlamoRow::Type::kUnknown;
+  return Unsupported("the row type \"{}\" is not known", name);
+}
+
+Result<PlamoRow> ParseRow(std::string_view line) {
+  ASSIGN_OR_RETURN(const Json row, ParseJson(line, 4));
+  if (!row.is_array() || row.size() < 2 || !row[0].is_string() || !row[1].is_number() ||
+      (row.size() > 2 && !row[2].is_string())) {
+    return Unreadable("a row must be [piece, score, type]");
+  }
+  PlamoRow result{.text = row[0].get<std::string>(), .score = row[1].get<double>()};
+  if (row.size() > 2) {
+    ASSIGN_OR_RETURN(result.type, ParseType(row[2].get_ref<const std::string&>()));
+  }
+  return result;
+}
+
+// The byte that "<0x41>" stands for, or -1.
+int ParseByte(std::string_view text) {
+  if (text.size() != 6 || !text.starts_with("<0x") || text.back() != '>') return -1;
+  int value = 0;
+  for (const char c : text.substr(3, 2)) {
+    const int digit = c >= '0' && c <= '9'   ? c - '0'
+                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                             : -1;
+    if (digit < 0) return -1;
+    value = value * 16 + digit;
+  }
+  return value;
+}
+
+bool IsContinuation(char byte) { return (static_cast<std::uint8_t>(byte) & 0xc0) == 0x80; }
+
+}  // namespace
+
+Result<std::vector<PlamoRow>> ParsePlamoJsonl(std::string_view text) {
+  std::vector<PlamoRow> rows;
+  for (std::size_t line_number = 1; !text.empty(); ++line_number) {
+    const std::size_t end = text.find('\n');
+    std::string_view line = text.substr(0, end);
+    text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty() && text.empty()) break;
+    Result<PlamoRow> row = ParseRow(line);
+    if (!row.ok()) return row.error().In(fmt::format("line {}", line_number));
+    rows.push_back(*std::move(row));
+  }
+  if (rows.empty()) return Unreadable("no rows");
+  return rows;
+}
+
+Result<Plamo> Plamo::Create(std::vector<PlamoRow> rows) {
+  if (rows.size() > std::numeric_limits<int>::max()) return Unreadable("too many rows");
+  Plamo result;
+  result.rows_ = std::move(rows);
+  result.costs_.assign(result.rows_.size(), kInvalidCost);
+  result.byte_ids_.assign(256, -1);
+  std::vector<ByteTrie::Entry> entries;
+  for (int id = 0; id < static_cast<int>(result.rows_.size()); ++id) {
+    const PlamoRow& row = result.rows_[id];
+    if (row.type == PlamoRow::Type::kByte) {
+      const int byte = ParseByte(row.text);
+      if (byte < 0) return Unreadable("row {}: \"{}\" is no byte token", id, row.text);
+      result.byte_ids_[byte] = id;
+      continue;
+    }
+    const double scaled = std::nearbyint(row.score * kScoreScale);
+    // Anything else, infinities and NaN too, can never be part of a split.
+    if (!(std::fabs(scaled) < static_cast<double>(kInvalidCost))) continue;
+    result.costs_[id] = -static_cast<std::int64_t>(scaled);
+    entries.emplace_back(row.text, id);
+  }
+  for (int byte = 0; byte < 256; ++byte) {
+    if (result.byte_ids_[byte] < 0) return Unreadable("no byte token <0x{:02X}>", byte);
+  }
+  result.pieces_ = ByteTrie(entries);
+  return result;
+}
+
+void Plamo::Encode(std::string_view text, std::vector<int>& ids) const {
+  struct Best {
+    std::int64_t cost = std::numeric_limits<std::int64_t>::max();
+    std::size_t length = 0;
+    int id = -1;  // -1: the character's bytes
+  };
+  std::vector<Best> from(text.size() + 1);  // the best split of the text from here on
+  from[text.size()].cost = 0;
+  std::size_t next = text.size();  // where the next character begins
+  for (std::size_t at = text.size(); at-- > 0;) {
+    if (at > 0 && IsContinuation(text[at]) && next - at < 4) continue;
+    Best best;
+    // Shortest first, so that of equal costs the longest piece stays.
+    pieces_.ForEachPrefix(text.substr(at), [&](std::size_t length, int id) {
+      const std::int64_t rest = from[at + length].cost;
+      if (rest == std::numeric_limits<std::int64_t>::max()) return;  // not the end of a character
+      if (costs_[id] + rest <= best.cost) best = {costs_[id] + rest, length, id};
+    });
+    const std::int64_t unknown = kUnknownCost + from[next].cost;
+    if (unknown < best.cost) best = {unknown, next - at, -1};
+    from[at] = best;
+    next = at;
+  }
+  for (std::size_t at = 0; at < text.size(); at += from[at].length) {
+    if (from[at].id >= 0) {
+      ids.push_back(from[at].id);
+      continue;
+    }
+    for (const char byte : text.substr(at, from[at].length)) {
+      ids.push_back(byte_ids_[static_cast<std::uint8_t>(byte)]);
+    }
+  }
+}
+
+}  // namespace tonnage
