@@ -129,7 +129,7 @@ TEST(QuantGolden, AffineIsWrittenAsMlxsCpuWritesIt) {
     if (!c) continue;
     SCOPED_TRACE(tensor.name);
     const std::vector<std::int64_t>& shape = golden.Get(c->in).shape;
-    const PackedWeight packed = Pack(c->format, 1, shape[0], shape[1], golden.Floats(c->in));
+    const QuantizedWeight packed = Pack(c->format, 1, shape[0], shape[1], golden.Floats(c->in));
     EXPECT_EQ(packed.data, Copy(tensor.data));
     EXPECT_EQ(packed.scales, Copy(golden.Get(c->prefix + "scales").data));
     EXPECT_EQ(packed.biases, Copy(golden.Get(c->prefix + "biases").data));

@@ -160,13 +160,13 @@ void PackRow(const Format& format, std::span<const float> row, std::uint8_t* dat
   }
 }
 
-PackedWeight Pack(const Format& format, std::int64_t experts, std::int64_t n, std::int64_t k,
-                  std::span<const float> values, AffineProfile profile) {
+QuantizedWeight Pack(const Format& format, std::int64_t experts, std::int64_t n, std::int64_t k,
+                     std::span<const float> values, AffineProfile profile) {
   const std::int64_t rows = experts * n;
   CHECK_EQ(static_cast<std::int64_t>(values.size()), rows * k);
   const std::optional<RowBytes> bytes = FormatRowBytes(format, k);
   CHECK(bytes.has_value()) << format.Name() << " rows of " << k;
-  PackedWeight weight{
+  QuantizedWeight weight{
       .format = format, .experts = experts, .n = n, .k = k, .data = {}, .scales = {}, .biases = {}};
   weight.data.resize(static_cast<size_t>(rows * bytes->data));
   weight.scales.resize(static_cast<size_t>(rows * bytes->scales));

@@ -27,7 +27,7 @@ void PackRow(const Format& format, std::span<const float> row, std::uint8_t* dat
              AffineProfile profile = AffineProfile::kMlxCpu);
 
 // A weight that owns its bytes.
-struct PackedWeight {
+struct QuantizedWeight {
   Format format;
   std::int64_t experts = 1, n = 0, k = 0;
   std::vector<std::uint8_t> data, scales, biases;
@@ -37,7 +37,7 @@ struct PackedWeight {
   }
 };
 // Quantizes values [experts, n, k].
-PackedWeight Pack(const Format& format, std::int64_t experts, std::int64_t n, std::int64_t k,
-                  std::span<const float> values, AffineProfile profile = AffineProfile::kMlxCpu);
+QuantizedWeight Pack(const Format& format, std::int64_t experts, std::int64_t n, std::int64_t k,
+                     std::span<const float> values, AffineProfile profile = AffineProfile::kMlxCpu);
 
 }  // namespace tonnage

@@ -26,7 +26,7 @@ std::vector<Format> Packable() {
   return formats;
 }
 
-std::vector<float> Row(const PackedWeight& weight, std::int64_t row) {
+std::vector<float> Row(const QuantizedWeight& weight, std::int64_t row) {
   std::vector<float> out(static_cast<size_t>(weight.k));
   UnpackRow(weight.View(), row, out);
   return out;
@@ -60,7 +60,7 @@ TEST(Pack, ReadingBackIsWithinAStep) {
   for (const Format& format : Packable()) {
     SCOPED_TRACE(format.Name());
     ASSERT_TRUE(CanPack(format.kind));
-    const PackedWeight weight = Pack(format, 2, 3, 256, values);
+    const QuantizedWeight weight = Pack(format, 2, 3, 256, values);
     for (std::int64_t row = 0; row < 6; ++row) {
       const std::vector<float> out = Row(weight, row);
       for (size_t i = 0; i < 256; ++i) {
@@ -80,7 +80,7 @@ TEST(Pack, SurvivesWhatIsNoNumber) {
       std::vector<float> values(128, 0.5f);
       values[17] = odd;
       values[90] = -odd;
-      const PackedWeight weight = Pack(format, 1, 1, 128, values);
+      const QuantizedWeight weight = Pack(format, 1, 1, 128, values);
       EXPECT_EQ(Row(weight, 0).size(), 128u);
     }
   }
@@ -90,7 +90,7 @@ TEST(Pack, AffineKeepsZeroAndTheFurthestEdgeExact) {
   std::vector<float> values(32, 0.f);
   values[3] = -3.f;
   values[9] = 1.f;
-  const PackedWeight weight = Pack(Format::Affine(4, 32, DType::kF32), 1, 1, 32, values);
+  const QuantizedWeight weight = Pack(Format::Affine(4, 32, DType::kF32), 1, 1, 32, values);
   const std::vector<float> out = Row(weight, 0);
   EXPECT_EQ(out[3], -3.f);
   EXPECT_NEAR(out[0], 0.f, 1e-6);
@@ -101,8 +101,8 @@ TEST(Pack, AffineProfilesDifferWhereMlxsDevicesDo) {
   std::vector<float> values(32);
   for (size_t i = 0; i < 32; ++i) values[i] = -16.f - static_cast<float>(i % 16);
   const Format format = Format::Affine(4, 32, DType::kF32);
-  const PackedWeight cpu = Pack(format, 1, 1, 32, values, AffineProfile::kMlxCpu);
-  const PackedWeight gpu = Pack(format, 1, 1, 32, values, AffineProfile::kMlxGpu);
+  const QuantizedWeight cpu = Pack(format, 1, 1, 32, values, AffineProfile::kMlxCpu);
+  const QuantizedWeight gpu = Pack(format, 1, 1, 32, values, AffineProfile::kMlxGpu);
   float cpu_scale = 0, gpu_scale = 0;
   std::memcpy(&cpu_scale, cpu.scales.data(), 4);
   std::memcpy(&gpu_scale, gpu.scales.data(), 4);
@@ -116,9 +116,9 @@ TEST(Pack, AffineProfilesDifferWhereMlxsDevicesDo) {
   values[0] = 254.f;
   values[1] = -1.f;
   values[2] = 251.5f;  // 2.5 below the edge
-  const PackedWeight even =
+  const QuantizedWeight even =
       Pack(Format::Affine(8, 32, DType::kF32), 1, 1, 32, values, AffineProfile::kMlxCpu);
-  const PackedWeight away =
+  const QuantizedWeight away =
       Pack(Format::Affine(8, 32, DType::kF32), 1, 1, 32, values, AffineProfile::kMlxGpu);
   EXPECT_EQ(even.data[2], 2);
   EXPECT_EQ(away.data[2], 3);

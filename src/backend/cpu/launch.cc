@@ -1,0 +1,76 @@
+#include "backend/cpu/launch.h"
+
+#include <algorithm>
+
+namespace tonnage {
+namespace {
+
+// Work below this many elements is done before a second thread has heard of it.
+constexpr double kForkCost = 32768.0;
+// A block of rows: enough to be worth handing out, little enough to stay in a core's cache.
+constexpr double kBlockCost = 16384.0;
+
+// Whether rows of the two may be touched in any order.
+bool Apart(const RowSpan& a, const RowSpan& b) {
+  if (a.data == b.data && a.row_bytes == b.row_bytes) return true;
+  return a.data + a.bytes <= b.data || b.data + b.bytes <= a.data;
+}
+
+bool AllApart(const std::vector<RowSpan>& a, const std::vector<RowSpan>& b) {
+  return std::ranges::all_of(a, [&](const RowSpan& x) {
+    return std::ranges::all_of(b, [&](const RowSpan& y) { return Apart(x, y); });
+  });
+}
+
+}  // namespace
+
+RowGroup::RowGroup(std::unique_ptr<RowLaunch> first) { Append(std::move(first)); }
+
+bool RowGroup::CanAppend(const RowLaunch& next) const {
+  return std::ranges::all_of(launches_, [&](const std::unique_ptr<RowLaunch>& earlier) {
+    return earlier->extent == next.extent && AllApart(earlier->reads, next.writes) &&
+           AllApart(earlier->writes, next.writes) && AllApart(earlier->writes, next.reads);
+  });
+}
+
+void RowGroup::Append(std::unique_ptr<RowLaunch> next) {
+  row_cost_ += next->row_cost;
+  launches_.push_back(std::move(next));
+}
+
+void RowGroup::Run(const StepSize& size, ThreadPool& pool) {
+  const std::int64_t rows = size.RowsOf(launches_[0]->extent);
+  const auto run = [&](std::int64_t begin, std::int64_t end) {
+    for (const auto& launch : launches_) launch->RunRows(begin, end);
+  };
+  if (static_cast<double>(rows) * row_cost_ < kForkCost) {
+    run(0, rows);
+    return;
+  }
+  const auto block = static_cast<std::int64_t>(std::max(1.0, kBlockCost / row_cost_));
+  pool.Run(CeilDiv(rows, block),
+           [&](std::int64_t i) { run(i * block, std::min(rows, (i + 1) * block)); });
+}
+
+LinearLaunch::LinearLaunch(Extent extent, const float* x, std::vector<MatmulOutput> outputs,
+                           std::span<std::uint8_t> scratch)
+    : extent_(extent), outputs_(std::move(outputs)), scratch_(scratch) {
+  args_ = {.x = x, .k = outputs_[0].weight->k, .outputs = outputs_};
+}
+
+void LinearLaunch::Run(const StepSize& size, ThreadPool& pool) {
+  args_.rows = size.RowsOf(extent_);
+  outputs_[0].weight->kernel->run(args_, scratch_, pool);
+}
+
+void ExpertLinearLaunch::Run(const StepSize& size, ThreadPool& pool) {
+  args_.rows = size.RowsOf(extent_);
+  args_.weight->kernel->run_experts(args_, scratch_, pool);
+}
+
+void AttentionLaunch::Run(const StepSize& size, ThreadPool& pool) {
+  args_.rows = size.rows;
+  kernel_.run(args_, scratch_, pool);
+}
+
+}  // namespace tonnage

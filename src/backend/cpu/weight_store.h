@@ -1,0 +1,47 @@
+// The weights of one model in the CPU's memory: a buffer a layer, every matrix in the layout of its
+// kernel, every vector as f32. Filled by one thread while the model loads, then owned by a program.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "backend/backend.h"
+#include "backend/cpu/plan.h"
+#include "base/thread_pool.h"
+
+namespace tonnage {
+
+class CpuWeightStore final : public WeightStore {
+ public:
+  // Allocates everything. `pool` is used under `pool_mutex`; both outlive the store.
+  static Result<std::unique_ptr<CpuWeightStore>> Make(const Graph& graph, WeightPlan plan,
+                                                      Allocator& allocator, ThreadPool& pool,
+                                                      std::mutex& pool_mutex);
+
+  Status Store(WeightId id, const WeightView& source) override;
+
+  // Internal, naming a weight that was not stored.
+  Status CheckComplete() const;
+  // Stays in its place as long as the store lives.
+  const PackedWeight& Matrix(WeightId id) const { return packed_[static_cast<size_t>(id.id)]; }
+  // [width], or null for an invalid id.
+  const float* Vector(WeightId id) const;
+
+ private:
+  CpuWeightStore(WeightPlan plan, ThreadPool& pool, std::mutex& pool_mutex)
+      : plan_(std::move(plan)), pool_(pool), pool_mutex_(pool_mutex) {}
+  std::uint8_t* PlaceOf(const WeightPlace& place) const {
+    return buffers_[place.buffer].data() + place.offset;
+  }
+
+  WeightPlan plan_;
+  ThreadPool& pool_;
+  std::mutex& pool_mutex_;
+  std::vector<Buffer> buffers_;
+  std::vector<std::string> names_;    // by WeightId
+  std::vector<PackedWeight> packed_;  // by WeightId; vectors have no kernel
+  std::vector<bool> stored_;          // by WeightId
+};
+
+}  // namespace tonnage

@@ -1,0 +1,282 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+#include <new>
+#include <random>
+#include <utility>
+
+#include "base/check.h"
+#include "engine/sequence.h"
+
+namespace tonnage {
+
+Engine::Engine(LoadedModel model, QueueLimits queue)
+    : model_(std::move(model)),
+      queue_limits_(queue),
+      scheduler_limits_{model_.step, model_.cache.max_slice_rows},
+      pages_(model_.cache.slots, model_.cache.context_tokens),
+      scratch_(model_.info.vocab) {
+  CHECK_GT(model_.step.rows, model_.cache.slots);
+  CHECK_GE(model_.step.logit_rows, model_.cache.slots);
+  const auto slots = static_cast<size_t>(model_.cache.slots);
+  const auto rows = static_cast<size_t>(model_.step.rows);
+  running_.reserve(slots);
+  states_.reserve(slots);
+  slices_.reserve(slots);
+  tokens_.reserve(rows);
+  positions_.reserve(rows);
+  slots_.reserve(rows);
+  logit_rows_.reserve(static_cast<size_t>(model_.step.logit_rows));
+  status_.free_slots = pages_.free_slots();
+  status_.free_pages = pages_.free_pages();
+  thread_ = std::thread([this] { Run(); });
+}
+
+Engine::~Engine() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  work_.notify_one();
+  thread_.join();
+}
+
+// ---- Callers' threads ---------------------------------------------------------------------------
+
+Status Engine::CheckTokens(std::span<const std::int32_t> tokens) const {
+  const auto count = static_cast<std::int64_t>(tokens.size());
+  if (count == 0) return InvalidArgument("the prompt is empty: at least one token is needed");
+  if (count > model_.cache.context_tokens) {
+    return InvalidArgument("the prompt has {} tokens, but the context is {}",
+                           FormatThousands(count), FormatThousands(model_.cache.context_tokens));
+  }
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i] < 0 || tokens[i] >= model_.info.vocab) {
+      return InvalidArgument("token {} of the prompt is {}, but the vocabulary has tokens 0 to {}",
+                             i, tokens[i], model_.info.vocab - 1);
+    }
+  }
+  return {};
+}
+
+Status Engine::Complete(Request& request) const {
+  RETURN_IF_ERROR(CheckTokens(request.prompt));
+  RETURN_IF_ERROR(ValidateSampling(request.sampling, model_.info.vocab));
+  const auto prompt_tokens = static_cast<std::int64_t>(request.prompt.size());
+  const std::int64_t room = model_.cache.context_tokens - prompt_tokens;
+  if (!request.max_tokens && room == 0) {
+    return InvalidArgument("the prompt's {} tokens fill the context of {}: no room for an answer",
+                           FormatThousands(prompt_tokens),
+                           FormatThousands(model_.cache.context_tokens));
+  }
+  const std::int64_t max_tokens = request.max_tokens.value_or(room);
+  if (max_tokens < 1) {
+    return InvalidArgument("max_tokens is {}, but must be 1 or more", max_tokens);
+  }
+  if (max_tokens > room) {
+    return InvalidArgument("max_tokens {} + prompt {} tokens exceed the context of {} by {}",
+                           FormatThousands(max_tokens), FormatThousands(prompt_tokens),
+                           FormatThousands(model_.cache.context_tokens),
+                           FormatThousands(max_tokens - room));
+  }
+  if (request.logprobs && (*request.logprobs < 0 || *request.logprobs > kMaxTopLogprobs)) {
+    return InvalidArgument("logprobs is {}, but must be from 0 to {}", *request.logprobs,
+                           kMaxTopLogprobs);
+  }
+  request.max_tokens = max_tokens;
+  return {};
+}
+
+Status Engine::Enqueue(SequencePtr sequence) {
+  {
+    std::lock_guard lock(mutex_);
+    if (!status_.health.ok()) return status_.health.error();
+    const std::int64_t tokens = status_.waiting_tokens + sequence->prompt_tokens();
+    // A request that a free slot awaits is no burden on the queue.
+    if (status_.waiting >= status_.free_slots &&
+        (status_.waiting >= queue_limits_.requests || tokens > queue_limits_.tokens)) {
+      return Busy("the queue is full: {} requests with {} tokens wait, and {} and {} may",
+                  status_.waiting, FormatThousands(status_.waiting_tokens), queue_limits_.requests,
+                  FormatThousands(queue_limits_.tokens));
+    }
+    ++status_.waiting;
+    status_.waiting_tokens = tokens;
+    waiting_.push_back(std::move(sequence));
+  }
+  work_.notify_one();
+  return {};
+}
+
+Result<Generation> Engine::Start(Request request) {
+  RETURN_IF_ERROR(Complete(request));
+  const std::uint64_t fresh_seed =
+      request.sampling.seed
+          ? 0
+          : (std::uint64_t{std::random_device()()} << 32) ^ std::random_device()();
+  auto sequence = std::make_shared<internal::Sequence>(std::move(request), fresh_seed);
+  RETURN_IF_ERROR(Enqueue(sequence));
+  return Generation(std::move(sequence));
+}
+
+Result<std::vector<float>> Engine::Evaluate(std::vector<std::int32_t> ids) {
+  RETURN_IF_ERROR(CheckTokens(ids));
+  SequencePtr sequence;
+  try {
+    sequence = std::make_shared<internal::Sequence>(std::move(ids), model_.info.vocab);
+  } catch (const std::bad_alloc&) {
+    return Refused("no memory for the logits of every token: evaluate fewer tokens at a time");
+  }
+  RETURN_IF_ERROR(Enqueue(sequence));
+  const GenerationEvent end = sequence->Wait(0);
+  if (const auto& error = std::get<DoneEvent>(end).error) return *error;
+  return sequence->TakeLogits();
+}
+
+EngineStatus Engine::status() const {
+  std::lock_guard lock(mutex_);
+  return status_;
+}
+
+// ---- The stepping thread ------------------------------------------------------------------------
+
+void Engine::Run() {
+  for (;;) {
+    {
+      std::unique_lock lock(mutex_);
+      AdmitWaiting(Clock::now());
+      if (stopping_) break;
+      if (running_.empty()) {
+        work_.wait(lock, [&] { return stopping_ || !waiting_.empty(); });
+        continue;
+      }
+    }
+    Step();
+    RetireEnded();
+  }
+  FailAll(Unavailable("the engine was closed"));
+  RetireEnded();
+}
+
+// First come, first served: the first that finds no room holds up those behind it, so that a long
+// request is not overtaken for ever.
+void Engine::AdmitWaiting(Clock::time_point now) {
+  std::erase_if(waiting_, [&](const SequencePtr& sequence) {
+    sequence->EndIfDue(now);
+    if (sequence->ended()) {
+      status_.waiting_tokens -= sequence->prompt_tokens();
+      sequence->PublishEnd(now);
+    }
+    return sequence->ended();
+  });
+  while (!waiting_.empty()) {
+    auto reservation = pages_.Reserve(waiting_.front()->most_tokens());
+    if (!reservation) break;
+    waiting_.front()->Begin(std::move(*reservation), now);
+    status_.waiting_tokens -= waiting_.front()->prompt_tokens();
+    running_.push_back(std::move(waiting_.front()));
+    waiting_.pop_front();
+  }
+  status_.waiting = static_cast<std::int64_t>(waiting_.size());
+  status_.running = static_cast<std::int64_t>(running_.size());
+  status_.free_slots = pages_.free_slots();
+  status_.free_pages = pages_.free_pages();
+}
+
+void Engine::Step() {
+  const Clock::time_point begin = Clock::now();
+  for (const SequencePtr& sequence : running_) sequence->EndIfDue(begin);
+  // What has been cancelled gets no more rows.
+  states_.clear();
+  for (const SequencePtr& sequence : running_) {
+    states_.push_back(sequence->ended() ? SequenceState{} : sequence->state());
+  }
+  PlanStep(states_, scheduler_limits_, slices_);
+  if (slices_.empty()) return;
+  FillInputs();
+  if (const Status status = Compute(); !status.ok()) {
+    return FailAll(Unavailable("the device failed: {}", status.error().message()));
+  }
+  Deliver(Clock::now());
+  std::lock_guard lock(mutex_);
+  ++status_.steps;
+}
+
+void Engine::FillInputs() {
+  tokens_.clear();
+  positions_.clear();
+  slots_.clear();
+  logit_rows_.clear();
+  for (const Slice& slice : slices_) {
+    const internal::Sequence& sequence = *running_[static_cast<size_t>(slice.sequence)];
+    const auto tokens = sequence.Tokens(slice.first, slice.rows);
+    tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
+    for (std::int64_t row = 0; row < slice.rows; ++row) {
+      positions_.push_back(static_cast<std::int32_t>(slice.first + row));
+      slots_.push_back(sequence.slot());
+      if (row >= slice.rows - slice.logit_rows) {
+        logit_rows_.push_back(static_cast<std::int32_t>(tokens_.size()) -
+                              static_cast<std::int32_t>(slice.rows - row));
+      }
+    }
+  }
+}
+
+Status Engine::Compute() {
+  ASSIGN_OR_RETURN(const Event event,
+                   model_.backend->Submit(*model_.program, {.tokens = tokens_,
+                                                            .positions = positions_,
+                                                            .slots = slots_,
+                                                            .logit_rows = logit_rows_,
+                                                            .page_table = pages_.table()}));
+  return model_.backend->Wait(event);
+}
+
+void Engine::Deliver(Clock::time_point now) {
+  const auto vocab = static_cast<size_t>(model_.info.vocab);
+  std::span<const float> logits = model_.program->logits();
+  for (const Slice& slice : slices_) {
+    const size_t size = static_cast<size_t>(slice.logit_rows) * vocab;
+    running_[static_cast<size_t>(slice.sequence)]->Advance(slice.rows, logits.first(size), scratch_,
+                                                           now);
+    logits = logits.subspan(size);
+  }
+}
+
+// Slots and pages come back, then the status says so, and only then does the caller hear of the
+// end.
+void Engine::RetireEnded() {
+  std::int64_t still_running = 0;
+  for (const SequencePtr& sequence : running_) {
+    if (sequence->ended()) {
+      sequence->Release();
+    } else {
+      ++still_running;
+    }
+  }
+  {
+    std::lock_guard lock(mutex_);
+    status_.running = still_running;
+    status_.free_slots = pages_.free_slots();
+    status_.free_pages = pages_.free_pages();
+  }
+  std::erase_if(running_, [now = Clock::now()](const SequencePtr& sequence) {
+    if (sequence->ended()) sequence->PublishEnd(now);
+    return sequence->ended();
+  });
+}
+
+void Engine::FailAll(const Error& error) {
+  for (const SequencePtr& sequence : running_) sequence->Fail(error);
+  {
+    std::lock_guard lock(mutex_);
+    status_.health = error;
+    for (const SequencePtr& sequence : waiting_) {
+      sequence->Fail(error);
+      sequence->PublishEnd(Clock::now());
+    }
+    waiting_.clear();
+    status_.waiting = status_.waiting_tokens = 0;
+  }
+}
+
+}  // namespace tonnage

@@ -1,0 +1,115 @@
+// Runs one loaded model for many requests at a time, on one stepping thread of its own. Whatever it
+// accepts finishes: a request starts when a slot and every page that it can need are reserved.
+// Requests wait in a queue bounded in requests and tokens, first come, first served. After
+// construction the stepping thread allocates nothing. Every method is safe from any thread; the
+// engine may go before its generations, which then end with an error.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "admission/quote.h"
+#include "backend/backend.h"
+#include "base/result.h"
+#include "engine/generation.h"
+#include "engine/kv_pages.h"
+#include "engine/request.h"
+#include "engine/scheduler.h"
+#include "models/model.h"
+
+namespace tonnage {
+
+// A model whose weights are in place. Made by LoadModel (engine/loader.h).
+struct LoadedModel {
+  ModelInfo info = {};
+  CacheSettings cache = {};
+  StepLimits step = {};  // rows > slots and logit_rows >= slots
+  Quote quote = {};
+  Backend* backend = nullptr;  // outlives the model
+  std::unique_ptr<Program> program = nullptr;
+};
+
+struct QueueLimits {
+  std::int64_t requests = 256;
+  std::int64_t tokens = 1 << 20;  // of their prompts
+};
+
+struct EngineStatus {
+  std::int64_t running = 0;
+  std::int64_t waiting = 0;
+  std::int64_t waiting_tokens = 0;
+  std::int64_t free_slots = 0;
+  std::int64_t free_pages = 0;
+  std::uint64_t steps = 0;
+  Status health = {};  // the fault that stopped the engine
+};
+
+class Engine {
+ public:
+  explicit Engine(LoadedModel model, QueueLimits queue = {});
+  ~Engine();  // ends every generation
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // InvalidArgument, with the numbers, for a request that could never run; Busy when the queue is
+  // full; Unavailable after a device fault.
+  Result<Generation> Start(Request request);
+
+  // The logits of every position of `ids`: [ids, vocab]. Waits for its turn like a request.
+  Result<std::vector<float>> Evaluate(std::vector<std::int32_t> ids);
+
+  const ModelInfo& info() const { return model_.info; }
+  const CacheSettings& cache() const { return model_.cache; }
+  const Quote& quote() const { return model_.quote; }
+  const Backend& backend() const { return *model_.backend; }
+  EngineStatus status() const;
+
+ private:
+  using SequencePtr = std::shared_ptr<internal::Sequence>;
+
+  Status CheckTokens(std::span<const std::int32_t> tokens) const;
+  // Checks the request and fills in what it left out.
+  Status Complete(Request& request) const;
+  Status Enqueue(SequencePtr sequence);
+
+  // The stepping thread.
+  void Run();
+  void AdmitWaiting(Clock::time_point now);  // under mutex_
+  void Step();
+  Status Compute();
+  void FillInputs();
+  void Deliver(Clock::time_point now);
+  void RetireEnded();
+  void FailAll(const Error& error);
+
+  const LoadedModel model_;
+  const QueueLimits queue_limits_;
+  const SchedulerLimits scheduler_limits_;
+
+  // Of the stepping thread.
+  KvPages pages_;
+  SamplerScratch scratch_;
+  std::vector<SequencePtr> running_;      // in the order of arrival
+  std::vector<SequenceState> states_;     // of running_
+  std::vector<Slice> slices_;             // what the current step computes
+  std::vector<std::int32_t> tokens_;      // [rows]
+  std::vector<std::int32_t> positions_;   // [rows]
+  std::vector<std::int32_t> slots_;       // [rows]
+  std::vector<std::int32_t> logit_rows_;  // [logit rows]
+
+  mutable std::mutex mutex_;  // guards what follows
+  std::condition_variable work_;
+  std::deque<SequencePtr> waiting_;
+  EngineStatus status_;
+  bool stopping_ = false;
+
+  std::thread thread_;  // last, so that it starts when everything else is there
+};
+
+}  // namespace tonnage

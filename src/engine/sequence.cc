@@ -1,0 +1,113 @@
+#include "engine/sequence.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/check.h"
+
+namespace tonnage::internal {
+
+Sequence::Sequence(Request request, std::uint64_t fresh_seed) : request_(std::move(request)) {
+  const auto max_tokens = static_cast<size_t>(*request_.max_tokens);
+  sampler_.emplace(request_.sampling, request_.prompt, *request_.max_tokens, fresh_seed);
+  tokens_.reserve(request_.prompt.size() + max_tokens);
+  tokens_ = request_.prompt;
+  if (request_.logprobs) {
+    logprobs_.resize(max_tokens);
+    top_logprobs_.resize(max_tokens * static_cast<size_t>(*request_.logprobs));
+  }
+}
+
+Sequence::Sequence(std::vector<std::int32_t> ids, std::int64_t vocab)
+    : request_{.prompt = std::move(ids)},
+      tokens_(request_.prompt),
+      logits_(request_.prompt.size() * static_cast<size_t>(vocab)) {}
+
+void Sequence::Begin(KvReservation reservation, Clock::time_point now) {
+  reservation_.emplace(std::move(reservation));
+  begun_at_ = now;
+}
+
+std::span<const std::int32_t> Sequence::Tokens(std::int64_t first, std::int64_t rows) const {
+  return std::span(tokens_).subspan(static_cast<size_t>(first), static_cast<size_t>(rows));
+}
+
+void Sequence::Advance(std::int64_t rows, std::span<const float> logits, SamplerScratch& scratch,
+                       Clock::time_point now) {
+  computed_ += rows;
+  if (!evaluates()) {
+    if (!logits.empty()) Choose(logits, scratch, now);
+    return;
+  }
+  std::copy(logits.begin(), logits.end(),
+            logits_.begin() + static_cast<std::ptrdiff_t>(evaluated_));
+  evaluated_ += static_cast<std::int64_t>(logits.size());
+  if (computed_ == prompt_tokens()) End(FinishReason::kLength);
+}
+
+void Sequence::Choose(std::span<const float> logits, SamplerScratch& scratch,
+                      Clock::time_point now) {
+  const auto chosen = sampler_->Next(logits, scratch);
+  if (!chosen.ok()) return Fail(chosen.error());
+  if (!first_token_at_) first_token_at_ = now;
+  const auto at = static_cast<size_t>(generated_++);
+  if (std::ranges::find(request_.stop_tokens, *chosen) != request_.stop_tokens.end()) {
+    End(FinishReason::kStop);
+    ended_->stop_token = *chosen;
+    return;
+  }
+  if (request_.logprobs) {
+    const auto top = static_cast<size_t>(*request_.logprobs);
+    logprobs_[at] = Logprobs(logits, *chosen, std::span(top_logprobs_).subspan(at * top, top));
+  }
+  {
+    std::lock_guard lock(mutex_);
+    tokens_.push_back(*chosen);
+    ++delivered_;
+  }
+  arrived_.notify_one();
+  if (generated_ == *request_.max_tokens) End(FinishReason::kLength);
+}
+
+void Sequence::EndIfDue(Clock::time_point now) {
+  if (cancelled_.load(std::memory_order_relaxed)) {
+    End(FinishReason::kCancelled);
+  } else if (request_.deadline && now >= *request_.deadline) {
+    Fail(Unavailable("the request's deadline passed after {} tokens of its answer", generated_));
+  }
+}
+
+void Sequence::End(FinishReason reason, std::optional<Error> error) {
+  if (ended_) return;
+  ended_ = DoneEvent{.reason = reason, .error = std::move(error)};
+}
+
+void Sequence::PublishEnd(Clock::time_point now) {
+  CHECK(ended_ && !reservation_);
+  const auto begun = begun_at_.value_or(now), first = first_token_at_.value_or(now);
+  ended_->usage = {.prompt_tokens = prompt_tokens(),
+                   .generated_tokens = generated_,
+                   .queued = begun - queued_at_,
+                   .prefill = first - begun,
+                   .decode = now - first};
+  {
+    std::lock_guard lock(mutex_);
+    published_ = true;
+  }
+  arrived_.notify_one();
+}
+
+GenerationEvent Sequence::Wait(std::size_t index) {
+  std::unique_lock lock(mutex_);
+  arrived_.wait(lock, [&] { return index < delivered_ || published_; });
+  if (index >= delivered_) return *ended_;
+  TokenEvent event{.token = tokens_[request_.prompt.size() + index]};
+  if (request_.logprobs) {
+    const auto top = static_cast<size_t>(*request_.logprobs);
+    event.logprob = logprobs_[index];
+    event.top = std::span(top_logprobs_).subspan(index * top, top);
+  }
+  return event;
+}
+
+}  // namespace tonnage::internal
