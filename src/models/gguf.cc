@@ -223,13 +223,14 @@ class Converter {
 
   // Llama 3's scaling comes as a tensor of divisors, one a frequency.
   Status TakeFactors(Json& rope) {
-    if (checkpoint_.Find("rope_freqs.weight") == nullptr) return {};
-    ASSIGN_OR_RETURN(const WeightInfo* tensor, checkpoint_.Require("rope_freqs.weight"));
+    if (checkpoint_.Find(kGgufRopeFactors) == nullptr) return {};
+    ASSIGN_OR_RETURN(const WeightInfo* tensor, checkpoint_.Require(kGgufRopeFactors));
     if (tensor->shape.rank() != 1 || tensor->format.kind != FormatKind::kF32) {
-      return Unreadable("tensor `rope_freqs.weight` must be a vector of F32");
+      return Unreadable("tensor `{}` must be a vector of F32", kGgufRopeFactors);
     }
     if (rope.contains("rope_type")) {
-      return Unsupported("`rope_freqs.weight` together with rope scaling is not supported");
+      return Unsupported("tensor `{}` together with rope scaling is not supported",
+                         kGgufRopeFactors);
     }
     std::vector<float> factors(static_cast<size_t>(tensor->shape[0]));
     UnpackRow(tensor->View(), 0, factors);

@@ -11,6 +11,9 @@
 
 namespace tonnage {
 
+// The tensor whose elements divide RoPE's frequencies (llama3 scaling).
+inline constexpr std::string_view kGgufRopeFactors = "rope_freqs.weight";
+
 // The config.json that describes the same model. Says what GGUF leaves to the reader: that llama's
 // q and k stand permuted for RoPE on pairs of neighbours, and that embeddings without an `output`
 // are tied. `checkpoint` must be a GGUF file. Unsupported, naming it, for an architecture that we

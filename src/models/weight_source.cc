@@ -193,7 +193,9 @@ std::vector<const WeightInfo*> UnusedTensors(const Checkpoint& checkpoint,
   }
   std::vector<const WeightInfo*> unused;
   for (const WeightInfo& weight : checkpoint.weights()) {
-    if (!used.contains(&weight)) unused.push_back(&weight);
+    // A GGUF file's divisors of RoPE's frequencies have become part of the config.
+    const bool in_config = checkpoint.gguf() != nullptr && weight.name == kGgufRopeFactors;
+    if (!in_config && !used.contains(&weight)) unused.push_back(&weight);
   }
   return unused;
 }
