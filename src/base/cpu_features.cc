@@ -23,13 +23,14 @@ bool GrantTileState() {
 CpuFeatures CpuFeatures::Detect() {
   CpuFeatures features;
 #if defined(__x86_64__)
-  features.avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-                  __builtin_cpu_supports("f16c");
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  // clang 14 knows no name for F16C.
+  const bool f16c = __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & (1u << 29)) != 0;
+  features.avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && f16c;
   features.avx512 = features.avx2 && __builtin_cpu_supports("avx512f") &&
                     __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
                     __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd");
   features.avx512_vnni = features.avx512 && __builtin_cpu_supports("avx512vnni");
-  unsigned a = 0, b = 0, c = 0, d = 0;
   if (features.avx512 && __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0) {
     features.avx512_bf16 = (a & (1u << 5)) != 0;
   }
