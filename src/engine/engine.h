@@ -31,8 +31,8 @@ struct LoadedModel {
   CacheSettings cache = {};
   StepLimits step = {};  // rows > slots and logit_rows >= slots
   Quote quote = {};
-  Backend* backend = nullptr;  // outlives the model
-  std::unique_ptr<Program> program = nullptr;
+  std::unique_ptr<Backend> backend = nullptr;
+  std::unique_ptr<Program> program = nullptr;  // made by the backend
 };
 
 struct QueueLimits {

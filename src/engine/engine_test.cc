@@ -58,9 +58,7 @@ Tokens Expected(Tokens prompt, std::int64_t count) {
 class EngineTest : public testing::Test {
  protected:
   std::unique_ptr<Engine> Make(ToySettings settings = {}, QueueLimits queue = {}) {
-    backends_.push_back(std::make_unique<ToyBackend>());
-    control_ = &backends_.back()->control();
-    return std::make_unique<Engine>(ToyModel(settings, *backends_.back()), queue);
+    return std::make_unique<Engine>(ToyModel(settings, control_), queue);
   }
   static Request Greedy(Tokens prompt, std::int64_t max_tokens) {
     return {.prompt = std::move(prompt), .sampling = {.temperature = 0}, .max_tokens = max_tokens};
@@ -83,8 +81,7 @@ class EngineTest : public testing::Test {
     }));
   }
 
-  std::vector<std::unique_ptr<ToyBackend>> backends_;
-  ToyControl* control_ = nullptr;  // of the last engine made
+  std::shared_ptr<ToyControl> control_ = std::make_shared<ToyControl>();
 };
 
 TEST_F(EngineTest, AnySlicingGivesTheSameTokens) {

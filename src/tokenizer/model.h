@@ -22,9 +22,9 @@ class ModelState {
   virtual ~ModelState() = default;
 };
 
-class TokenModel {
+class Model {
  public:
-  virtual ~TokenModel() = default;
+  virtual ~Model() = default;
 
   // Appends the ids of the pieces, in order. `state` comes from NewState of this model (and may be
   // null where that is).

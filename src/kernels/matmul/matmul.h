@@ -41,11 +41,14 @@ struct MatmulOutput {
   float* y = nullptr;           // [rows, n]
 };
 
+inline constexpr int kMaxMatmulOutputs = 8;
+
 struct MatmulArgs {
   const float* x = nullptr;  // [rows, k]
   std::int64_t rows = 0;
   std::int64_t k = 0;
-  std::span<const MatmulOutput> outputs;  // all with the same k and the same kernel
+  // At most kMaxMatmulOutputs, all with the same k and the same kernel.
+  std::span<const MatmulOutput> outputs;
 };
 
 // Expert e's matrix applied to the rows that chose it: y[m, j, n] = sum_k x[m or (m, j), k] *
@@ -63,7 +66,7 @@ struct ExpertMatmulArgs {
 // One row of the table in kernels.inc.
 struct MatmulKernel {
   std::string_view name;
-  Precision precision;
+  Precision precision;  // an exact one serves fast calls too, where no fast one fits
   // Whether it can run this format and shape on a processor with these features.
   bool (*accepts)(const Format& format, std::int64_t n, std::int64_t k,
                   const CpuFeatures& features);
@@ -73,8 +76,8 @@ struct MatmulKernel {
   void (*pack)(const WeightView& source, std::int64_t expert, std::uint8_t* out, ThreadPool& pool);
   // Row `row` of expert 0 as numbers, out [k]: what embedding lookups in a tied table read.
   void (*unpack_row)(const PackedWeight& weight, std::int64_t row, float* out);
-  // Scratch for a call with this many rows and this k; for experts, rows counts every (row, expert)
-  // pair.
+  // Scratch for a call with at most this many rows and this k, to be 64-byte aligned; for experts,
+  // rows counts every (row, expert) pair.
   Bytes (*workspace_bytes)(std::int64_t rows, std::int64_t k, std::int64_t experts);
   void (*run)(const MatmulArgs& args, std::span<std::uint8_t> workspace, ThreadPool& pool);
   void (*run_experts)(const ExpertMatmulArgs& args, std::span<std::uint8_t> workspace,

@@ -1,0 +1,28 @@
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#if defined(__x86_64__)
+#include "base/check.h"
+#include "kernels/matmul/intrinsics.h"
+#include "kernels/matmul/tile.h"
+#include "kernels/matmul/unroll.h"
+
+#define TONNAGE_TARGET __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma,f16c")))
+#define TONNAGE_MAX_WIDTH 16
+
+namespace tonnage {
+namespace {
+#include "kernels/matmul/vec_avx512.inc"
+//
+#include "kernels/matmul/dequantize.inc"
+//
+#include "kernels/matmul/exact_tile.inc"
+//
+#include "kernels/matmul/multiply.inc"
+}  // namespace
+
+const TileVariant kExactAvx512 = {16, RowBytesOf, Prepare, Multiply};
+
+}  // namespace tonnage
+
+#endif

@@ -1,0 +1,25 @@
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "base/check.h"
+#include "kernels/matmul/tile.h"
+#include "kernels/matmul/unroll.h"
+
+#define TONNAGE_TARGET
+#define TONNAGE_MAX_WIDTH 4
+
+namespace tonnage {
+namespace {
+#include "kernels/matmul/vec_portable.inc"
+//
+#include "kernels/matmul/dequantize.inc"
+//
+#include "kernels/matmul/exact_tile.inc"
+//
+#include "kernels/matmul/multiply.inc"
+}  // namespace
+
+const TileVariant kExactPortable = {4, RowBytesOf, Prepare, Multiply};
+
+}  // namespace tonnage

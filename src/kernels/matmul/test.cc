@@ -1,0 +1,405 @@
+// Every kernel of the table that this processor can run, against plain arithmetic in double: exact
+// kernels against the activations as they are, fast ones against activations rounded the same way
+// (the tolerance is that of k additions in f32 for both) and against exact ones within the
+// rounding's own bound.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "kernels/matmul/count_allocations.h"
+#include "kernels/matmul/matmul.h"
+#include "quant/pack.h"
+#include "quant/unpack.h"
+
+namespace tonnage {
+namespace {
+
+constexpr std::int64_t kRowCounts[] = {0, 1, 2, 3, 7, 8, 9, 17, 64, 100};
+constexpr std::int64_t kAllRows = 100;
+
+std::vector<Format> AllFormats() {
+  std::vector<Format> formats;
+  for (const FormatKind kind :
+       {FormatKind::kF32, FormatKind::kF16, FormatKind::kBF16, FormatKind::kQ4_0, FormatKind::kQ4_1,
+        FormatKind::kQ8_0, FormatKind::kQ6_K}) {
+    formats.push_back(Format::Of(kind));
+  }
+  for (const int bits : {2, 3, 4, 5, 6, 8}) {
+    formats.push_back(Format::Affine(bits, 64, DType::kBF16));
+  }
+  for (const int bits : {4, 8}) {
+    formats.push_back(Format::Affine(bits, 32, DType::kF16));
+    formats.push_back(Format::Affine(bits, 128, DType::kF32));
+  }
+  return formats;
+}
+
+class Random {
+ public:
+  explicit Random(unsigned seed) : engine_(seed) {}
+  // Mostly small numbers with an outlier here and there, as activations have.
+  std::vector<float> Activations(std::int64_t count) {
+    std::vector<float> values = Normal(count);
+    for (float& value : values) value *= engine_() % 50 == 0 ? 20.0f : 1.0f;
+    return values;
+  }
+  std::vector<float> Normal(std::int64_t count) {
+    std::normal_distribution<float> normal;
+    std::vector<float> values(static_cast<std::size_t>(count));
+    for (float& value : values) value = normal(engine_);
+    return values;
+  }
+  QuantizedWeight Weight(const Format& format, std::int64_t experts, std::int64_t n,
+                         std::int64_t k) {
+    if (CanPack(format.kind)) return Pack(format, experts, n, k, Normal(experts * n * k));
+    QuantizedWeight weight;
+    weight.format = format;
+    weight.experts = experts;
+    weight.n = n;
+    weight.k = k;
+    weight.data.resize(static_cast<std::size_t>(experts * n * FormatRowBytes(format, k)->data));
+    for (std::uint8_t& byte : weight.data) byte = static_cast<std::uint8_t>(engine_());
+    for (std::size_t block = 0; block < weight.data.size(); block += 210) {
+      const std::uint16_t d = F32ToF16(0.0005f * static_cast<float>(1 + engine_() % 4));
+      std::memcpy(&weight.data[block + 208], &d, 2);
+    }
+    return weight;
+  }
+  unsigned Below(unsigned limit) { return static_cast<unsigned>(engine_() % limit); }
+
+ private:
+  std::mt19937 engine_;
+};
+
+// Exactly the bytes asked for, so that a sanitizer sees the first one beyond.
+class AlignedBytes {
+ public:
+  explicit AlignedBytes(Bytes bytes)
+      : bytes_(static_cast<std::size_t>(bytes)),
+        data_(static_cast<std::uint8_t*>(std::aligned_alloc(64, RoundUp(bytes + 1, 64)))) {}
+  std::uint8_t* data() { return data_.get(); }
+  std::span<std::uint8_t> span() { return {data_.get(), bytes_}; }
+
+ private:
+  struct Free {
+    void operator()(std::uint8_t* data) const { std::free(data); }
+  };
+  std::size_t bytes_;
+  std::unique_ptr<std::uint8_t, Free> data_;
+};
+
+struct Packed {
+  AlignedBytes bytes;
+  PackedWeight weight;
+};
+
+Packed PackFor(const MatmulKernel& kernel, const QuantizedWeight& source, ThreadPool& pool) {
+  const Bytes each = kernel.packed_bytes(source.format, source.n, source.k);
+  EXPECT_EQ(each % 64, 0);
+  Packed packed = {AlignedBytes(each * source.experts), {}};
+  for (std::int64_t e = 0; e < source.experts; ++e) {
+    kernel.pack(source.View(), e, packed.bytes.data() + e * each, pool);
+  }
+  packed.weight = {.kernel = &kernel,
+                   .format = source.format,
+                   .experts = source.experts,
+                   .n = source.n,
+                   .k = source.k,
+                   .data = packed.bytes.data()};
+  return packed;
+}
+
+// y [rows, n] of x [rows, k], from buffers that are aligned to 4 bytes only.
+std::vector<float> Multiply(const PackedWeight& weight, const float* x, std::int64_t rows,
+                            ThreadPool& pool, const float* bias = nullptr) {
+  AlignedBytes workspace(weight.kernel->workspace_bytes(rows, weight.k, 1));
+  std::vector<float> y(static_cast<std::size_t>(rows * weight.n + 1), NAN);
+  const MatmulOutput output = {.weight = &weight, .bias = bias, .y = y.data() + 1};
+  const int before = CountAllocations();
+  weight.kernel->run({.x = x, .rows = rows, .k = weight.k, .outputs = {&output, 1}},
+                     workspace.span(), pool);
+  EXPECT_EQ(CountAllocations(), before);
+  y.erase(y.begin());
+  return y;
+}
+
+std::vector<float> UnpackAll(const QuantizedWeight& weight) {
+  const std::int64_t rows = weight.experts * weight.n;
+  std::vector<float> values(static_cast<std::size_t>(rows * weight.k));
+  for (std::int64_t row = 0; row < rows; ++row) {
+    UnpackRow(weight.View(), row,
+              std::span(values).subspan(static_cast<std::size_t>(row * weight.k),
+                                        static_cast<std::size_t>(weight.k)));
+  }
+  return values;
+}
+
+// x as the fast kernels see it, a group of 32 after the other; `bounds` gets half a step of each.
+std::vector<float> RoundActivations(const std::vector<float>& x, std::vector<float>* bounds) {
+  std::vector<float> rounded(x.size());
+  bounds->resize(x.size());
+  for (std::size_t g = 0; g < x.size(); g += 32) {
+    float magnitude = 0;
+    for (std::size_t i = g; i < g + 32; ++i) magnitude = std::max(magnitude, std::abs(x[i]));
+    for (std::size_t i = g; i < g + 32; ++i) {
+      const float q = magnitude == 0 ? 0 : std::nearbyint(x[i] * (127.0f / magnitude));
+      rounded[i] = magnitude / 127.0f * q;
+      (*bounds)[i] = magnitude / 127.0f * 0.501f;
+    }
+  }
+  return rounded;
+}
+
+struct Expected {
+  double value = 0;
+  double magnitude = 0;  // what rounding errors are relative to
+  double bound = 0;      // how far activations within `bounds` can move the value
+};
+
+Expected Dot(const float* x, const float* w, const float* bounds, std::int64_t k) {
+  Expected sum;
+  double largest = 0;
+  for (std::int64_t i = 0; i < k; ++i) largest = std::max(largest, std::abs(double{w[i]}));
+  for (std::int64_t i = 0; i < k; ++i) {
+    sum.value += double{x[i]} * w[i];
+    // Affine kernels add d * q and m apart, which may each be twice the largest weight.
+    sum.magnitude += std::abs(double{x[i]}) * 4 * largest;
+    if (bounds != nullptr) sum.bound += std::abs(double{w[i]}) * bounds[i];
+  }
+  return sum;
+}
+
+double Tolerance(std::int64_t k, double magnitude) {
+  return std::ldexp(8 + 2 * std::sqrt(static_cast<double>(k)), -24) * magnitude;
+}
+
+using Case = std::tuple<const MatmulKernel*, Format>;
+
+class EveryKernel : public testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    if (!kernel().accepts(format(), 1, format().BlockElements(), CpuFeatures::Detect())) {
+      GTEST_SKIP() << kernel().name << " does not run " << format().Name() << " on this processor";
+    }
+  }
+  static const MatmulKernel& kernel() { return *std::get<0>(GetParam()); }
+  static const Format& format() { return std::get<1>(GetParam()); }
+  static bool fast() { return kernel().precision == Precision::kFast; }
+
+  ThreadPool one_{1};
+  ThreadPool three_{3};
+};
+
+// Every kernel with every format that it takes on some processor.
+std::vector<Case> AllCases() {
+  const CpuFeatures everything = {.avx2 = true,
+                                  .avx512 = true,
+                                  .avx512_vnni = true,
+                                  .avx512_bf16 = true,
+                                  .amx_int8 = true,
+                                  .amx_bf16 = true};
+  std::vector<Case> cases;
+  for (const MatmulKernel& kernel : MatmulKernels()) {
+    for (const Format& format : AllFormats()) {
+      if (kernel.accepts(format, 1, format.BlockElements(), everything)) {
+        cases.emplace_back(&kernel, format);
+      }
+    }
+  }
+  return cases;
+}
+
+INSTANTIATE_TEST_SUITE_P(Matmul, EveryKernel, testing::ValuesIn(AllCases()),
+                         [](const testing::TestParamInfo<Case>& info) {
+                           std::string name(std::get<0>(info.param)->name);
+                           name += "_" + std::get<1>(info.param).Name();
+                           std::replace_if(
+                               name.begin(), name.end(), [](char c) { return !std::isalnum(c); },
+                               '_');
+                           return name;
+                         });
+
+TEST_P(EveryKernel, UnpacksWhatTheCheckpointHolds) {
+  for (const std::int64_t n : {1, 16, 37}) {
+    const std::int64_t k = 3 * format().BlockElements();
+    const QuantizedWeight source = Random(1).Weight(format(), 1, n, k);
+    const Packed packed = PackFor(kernel(), source, three_);
+    const std::vector<float> expected = UnpackAll(source);
+    std::vector<float> row(static_cast<std::size_t>(k));
+    for (std::int64_t i = 0; i < n; ++i) {
+      kernel().unpack_row(packed.weight, i, row.data());
+      EXPECT_EQ(std::memcmp(row.data(), &expected[static_cast<std::size_t>(i * k)],
+                            row.size() * sizeof(float)),
+                0)
+          << "row " << i << " of " << n;
+    }
+  }
+}
+
+TEST_P(EveryKernel, MultipliesAnyRowsAlike) {
+  const std::int64_t block = format().BlockElements();
+  for (const auto& [n, k] : {std::pair{std::int64_t{1}, block}, {16, 3 * block}, {37, 5 * block}}) {
+    Random random(2);
+    const QuantizedWeight source = random.Weight(format(), 1, n, k);
+    const Packed packed = PackFor(kernel(), source, one_);
+    const std::vector<float> w = UnpackAll(source);
+    const std::vector<float> x = random.Activations(kAllRows * k);
+    const std::vector<float> bias = random.Normal(n);
+    std::vector<float> bounds;
+    const std::vector<float> seen = fast() ? RoundActivations(x, &bounds) : x;
+
+    const std::vector<float> all = Multiply(packed.weight, x.data(), kAllRows, one_, bias.data());
+    for (std::int64_t m = 0; m < kAllRows; ++m) {
+      for (std::int64_t i = 0; i < n; ++i) {
+        const float y = all[static_cast<std::size_t>(m * n + i)];
+        const float b = bias[static_cast<std::size_t>(i)];
+        const float* const row = &w[static_cast<std::size_t>(i * k)];
+        const Expected near = Dot(&seen[static_cast<std::size_t>(m * k)], row, nullptr, k);
+        const double tolerance = Tolerance(k, near.magnitude + std::abs(b));
+        ASSERT_NEAR(y, near.value + b, tolerance) << "row " << m << ", output " << i;
+        if (!fast()) continue;
+        const auto at = static_cast<std::size_t>(m * k);
+        const Expected exact = Dot(&x[at], row, &bounds[at], k);
+        ASSERT_NEAR(y, exact.value + b, exact.bound + tolerance) << "row " << m << ", output " << i;
+      }
+    }
+    // Any slice of the rows on any number of threads gives the same bits.
+    for (const std::int64_t rows : kRowCounts) {
+      const std::int64_t first = (kAllRows - rows) / 3;
+      for (ThreadPool* pool : {&one_, &three_}) {
+        const std::vector<float> y =
+            Multiply(packed.weight, x.data() + first * k, rows, *pool, bias.data());
+        ASSERT_TRUE(y.empty() ||
+                    std::memcmp(y.data(), all.data() + first * n, y.size() * sizeof(float)) == 0)
+            << rows << " rows from " << first << ", " << pool->threads() << " threads";
+      }
+    }
+  }
+}
+
+TEST_P(EveryKernel, RunsExpertsAsTheirOwnMatrices) {
+  constexpr std::int64_t kExperts = 5, kTopK = 3, kN = 21;
+  const std::int64_t k = 2 * format().BlockElements();
+  Random random(3);
+  const QuantizedWeight source = random.Weight(format(), kExperts, kN, k);
+  const Packed packed = PackFor(kernel(), source, three_);
+  const Bytes each = kernel().packed_bytes(format(), kN, k);
+  for (const std::int64_t rows : {0, 1, 4, 33}) {
+    for (const bool input_per_expert : {false, true}) {
+      const std::int64_t pairs = rows * kTopK;
+      const std::vector<float> x = random.Activations((input_per_expert ? pairs : rows) * k);
+      std::vector<std::int32_t> ids(static_cast<std::size_t>(pairs));
+      for (std::int32_t& id : ids) id = static_cast<std::int32_t>(random.Below(kExperts + 2)) - 1;
+      std::vector<float> y(static_cast<std::size_t>(pairs * kN), NAN);
+      AlignedBytes workspace(kernel().workspace_bytes(pairs, k, kExperts));
+      const int before = CountAllocations();
+      kernel().run_experts({.x = x.data(),
+                            .input_per_expert = input_per_expert,
+                            .rows = rows,
+                            .top_k = kTopK,
+                            .ids = ids.data(),
+                            .weight = &packed.weight,
+                            .y = y.data()},
+                           workspace.span(), three_);
+      EXPECT_EQ(CountAllocations(), before);
+      for (std::int64_t pair = 0; pair < pairs; ++pair) {
+        const std::int32_t id = ids[static_cast<std::size_t>(pair)];
+        std::vector<float> expected(kN, 0.0f);
+        if (id >= 0 && id < kExperts) {
+          PackedWeight expert = packed.weight;
+          expert.experts = 1;
+          expert.data += id * each;
+          const std::int64_t x_row = input_per_expert ? pair : pair / kTopK;
+          expected = Multiply(expert, x.data() + x_row * k, 1, one_);
+        }
+        ASSERT_EQ(std::memcmp(&y[static_cast<std::size_t>(pair * kN)], expected.data(),
+                              kN * sizeof(float)),
+                  0)
+            << "pair " << pair << " of " << pairs << ", expert " << id;
+      }
+    }
+  }
+}
+
+TEST_P(EveryKernel, PassesOnWhatIsNoNumber) {
+  const std::int64_t k = 2 * format().BlockElements();
+  Random random(4);
+  const QuantizedWeight source = random.Weight(format(), 1, 16, k);
+  const Packed packed = PackFor(kernel(), source, one_);
+  std::vector<float> x = random.Normal(3 * k);
+  std::fill_n(x.begin(), k, 0.0f);
+  x[static_cast<std::size_t>(k + 1)] = NAN;
+  const std::vector<float> y = Multiply(packed.weight, x.data(), 3, one_);
+  for (std::size_t i = 0; i < 16; ++i) {
+    EXPECT_EQ(y[i], 0.0f);
+    EXPECT_TRUE(std::isnan(y[16 + i]));
+    EXPECT_FALSE(std::isnan(y[32 + i]));
+  }
+}
+
+TEST(Matmul, SharesTheActivationsOfSeveralOutputs) {
+  ThreadPool pool(3);
+  const std::int64_t k = 256, rows = 5;
+  for (const MatmulKernel& kernel : MatmulKernels()) {
+    if (!kernel.accepts(Format::Of(FormatKind::kQ4_1), 1, k, CpuFeatures::Detect())) continue;
+    Random random(5);
+    const std::vector<float> x = random.Activations(rows * k);
+    std::vector<Packed> packed;
+    for (const FormatKind kind : {FormatKind::kQ4_1, FormatKind::kQ8_0, FormatKind::kQ6_K}) {
+      const auto n = static_cast<std::int64_t>(20 + 30 * packed.size());
+      packed.push_back(PackFor(kernel, random.Weight(Format::Of(kind), 1, n, k), pool));
+    }
+    std::vector<std::vector<float>> y;
+    std::vector<MatmulOutput> outputs;
+    for (const Packed& p : packed) {
+      y.emplace_back(static_cast<std::size_t>(rows * p.weight.n));
+      outputs.push_back({.weight = &p.weight, .y = y.back().data()});
+    }
+    AlignedBytes workspace(kernel.workspace_bytes(rows, k, 1));
+    kernel.run({.x = x.data(), .rows = rows, .k = k, .outputs = outputs}, workspace.span(), pool);
+    for (std::size_t i = 0; i < packed.size(); ++i) {
+      EXPECT_EQ(y[i], Multiply(packed[i].weight, x.data(), rows, pool)) << kernel.name;
+    }
+  }
+}
+
+TEST(CountAllocations, Counts) {
+  const int before = CountAllocations();
+  ::operator delete(::operator new(1));
+  EXPECT_EQ(CountAllocations(), before + 1);
+}
+
+TEST(SelectMatmul, TakesTheFirstRowThatFits) {
+  const Format q4 = Format::Of(FormatKind::kQ4_1), f16 = Format::Of(FormatKind::kF16);
+  const CpuFeatures none;
+  EXPECT_EQ(SelectMatmul(q4, 16, 32, Precision::kFast, none).name, "fast_portable");
+  EXPECT_EQ(SelectMatmul(q4, 16, 32, Precision::kExact, none).name, "exact_portable");
+  EXPECT_EQ(SelectMatmul(f16, 16, 32, Precision::kFast, none).name, "exact_portable");
+#if defined(__x86_64__)
+  const CpuFeatures avx2 = {.avx2 = true};
+  EXPECT_EQ(SelectMatmul(q4, 16, 32, Precision::kFast, avx2).name, "fast_avx2");
+  EXPECT_EQ(SelectMatmul(q4, 16, 32, Precision::kExact, avx2).name, "exact_avx2");
+  const CpuFeatures vnni = {.avx2 = true, .avx512 = true, .avx512_vnni = true};
+  EXPECT_EQ(SelectMatmul(q4, 16, 32, Precision::kFast, vnni).name, "fast_vnni");
+  EXPECT_EQ(SelectMatmul(f16, 16, 32, Precision::kFast, vnni).name, "exact_avx512");
+#endif
+}
+
+TEST(SelectMatmul, ForcedIsConsideredAlone) {
+  const Format q4 = Format::Of(FormatKind::kQ4_1), f16 = Format::Of(FormatKind::kF16);
+  const CpuFeatures none;
+  EXPECT_EQ(SelectMatmul(q4, 1, 32, Precision::kFast, none, "exact_portable").name,
+            "exact_portable");
+  EXPECT_EQ(SelectMatmul(f16, 1, 32, Precision::kFast, none, "fast_portable").name, "reference");
+  EXPECT_EQ(SelectMatmul(q4, 1, 32, Precision::kExact, none, "fast_portable").name, "reference");
+  EXPECT_EQ(SelectMatmul(q4, 1, 32, Precision::kFast, none, "fast_avx2").name, "reference");
+}
+
+}  // namespace
+}  // namespace tonnage
