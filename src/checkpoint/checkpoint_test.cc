@@ -1,9 +1,10 @@
 #include "checkpoint/checkpoint.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <map>
+#include <functional>
 
 #include "checkpoint/testing.h"
 
@@ -12,6 +13,7 @@ namespace {
 
 using testing::GgufParts;
 using testing::GgufTensorInfo;
+using ::testing::HasSubstr;
 using testing::MakeTensor;
 using testing::TemporaryFolder;
 
@@ -80,6 +82,150 @@ TEST(Checkpoint, ReadsGgufOutermostDimensionFirst) {
   EXPECT_NE(
       checkpoint->Require("output.weight").error().message().find("`output.weight` has type Q5_K"),
       std::string::npos);
+}
+
+// Two shards, `a` in the first and `b` in the second, with their index.
+class ShardedFolder : public TemporaryFolder {
+ public:
+  ShardedFolder() {
+    Write("config.json", "{}");
+    Write("model-00001-of-00002.safetensors",
+          Serialize(std::vector{MakeTensor("a", "F32", {1}, "1234")}));
+    Write("model-00002-of-00002.safetensors",
+          Serialize(std::vector{MakeTensor("b", "F32", {1}, "5678")}));
+    WriteIndex(
+        R"("a": "model-00001-of-00002.safetensors", "b": "model-00002-of-00002.safetensors")");
+  }
+  void WriteIndex(const std::string& map) {
+    Write("model.safetensors.index.json", R"({"weight_map": {)" + map + "}}");
+  }
+};
+
+TEST(Checkpoint, ReadsShards) {
+  ShardedFolder folder;
+  for (const bool with_index : {true, false}) {
+    if (!with_index) std::filesystem::remove(folder.path() + "/model.safetensors.index.json");
+    auto checkpoint = Checkpoint::Open(folder.path());
+    ASSERT_TRUE(checkpoint.ok()) << checkpoint.error().message();
+    ASSERT_EQ(checkpoint->weights().size(), 2u);
+    EXPECT_EQ((*checkpoint->Require("a"))->data[0], '1');
+    EXPECT_EQ((*checkpoint->Require("b"))->data[0], '5');
+  }
+}
+
+TEST(Checkpoint, ReadsOneFileWithoutAFolder) {
+  TemporaryFolder folder;
+  const std::string path =
+      folder.Write("x.safetensors", Serialize(std::vector{MakeTensor("a", "F16", {1}, "12")}));
+  auto checkpoint = Checkpoint::Open(path);
+  ASSERT_TRUE(checkpoint.ok()) << checkpoint.error().message();
+  EXPECT_TRUE(checkpoint->config().is_null());
+  EXPECT_NE(checkpoint->Find("a"), nullptr);
+}
+
+TEST(Checkpoint, RefusesAFolderByWhatIsWrongInIt) {
+  struct Row {
+    const char* what;
+    std::function<void(ShardedFolder&)> spoil;
+    std::vector<std::string> message;
+  };
+  const std::string first = "model-00001-of-00002.safetensors",
+                    second = "model-00002-of-00002.safetensors";
+  const auto remove = [](ShardedFolder& f, const std::string& name) {
+    std::filesystem::remove(f.path() + "/" + name);
+  };
+  const auto index = [](const std::string& map) {
+    return [map](ShardedFolder& f) { f.WriteIndex(map); };
+  };
+  for (const Row& row : {
+           Row{"no config",
+               [&](ShardedFolder& f) { remove(f, "config.json"); },
+               {"config.json is missing"}},
+           Row{"config is cut",
+               [&](ShardedFolder& f) { f.Write("config.json", "{\"a\":"); },
+               {"config.json", "JSON"}},
+           Row{"config is empty",
+               [&](ShardedFolder& f) { f.Write("config.json", ""); },
+               {"config.json", "JSON"}},
+           Row{"config is a list",
+               [&](ShardedFolder& f) { f.Write("config.json", "[]"); },
+               {"config.json", "an object"}},
+           Row{"generation config is cut",
+               [&](ShardedFolder& f) { f.Write("generation_config.json", "{"); },
+               {"generation_config.json"}},
+           Row{"foreign quantization",
+               [&](ShardedFolder& f) {
+                 f.Write("config.json", R"({"quantization_config": {"quant_method": "gptq"}})");
+               },
+               {"config.json", "`gptq`"}},
+           Row{"config is too large",
+               [&](ShardedFolder& f) { f.Write("config.json", std::string(17 << 20, ' ')); },
+               {"config.json", "17.0 MiB"}},
+           Row{"no model at all",
+               [&](ShardedFolder& f) {
+                 remove(f, first), remove(f, second), remove(f, "model.safetensors.index.json");
+               },
+               {"no model*.safetensors"}},
+           Row{"missing shard",
+               [&](ShardedFolder& f) { remove(f, second); },
+               {"`" + second + "` is missing", "`b`"}},
+           Row{"shard is cut",
+               [&](ShardedFolder& f) {
+                 const std::string path = f.path() + "/" + second;
+                 std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
+               },
+               {second, "`b` ends at byte", "cut short"}},
+           Row{"shard is empty", [&](ShardedFolder& f) { f.Write(first, ""); }, {first, "0 bytes"}},
+           Row{"tensor is absent from its shard",
+               index("\"c\": \"" + first + "\""),
+               {"`c` is missing from", first}},
+           Row{"tensor is in the other shard",
+               index("\"a\": \"" + second + "\""),
+               {"`a` is in `" + first, second}},
+           Row{"tensor in two files",
+               [&](ShardedFolder& f) {
+                 f.Write("model-extra.safetensors",
+                         Serialize(std::vector{MakeTensor("b", "F32", {1}, "5678")}));
+               },
+               {"`b` is in both", "model-extra.safetensors", second}},
+           Row{"tensor mapped twice",
+               index("\"a\": \"" + first + "\", \"a\": \"" + second + "\""),
+               {"`a` is mapped twice"}},
+           Row{"index points outside",
+               index(R"("a": "../x.safetensors")"),
+               {"`a`", "`../x.safetensors`"}},
+           Row{"index is cut",
+               [&](ShardedFolder& f) { f.Write("model.safetensors.index.json", "{"); },
+               {"model.safetensors.index.json", "JSON"}},
+       }) {
+    SCOPED_TRACE(row.what);
+    ShardedFolder folder;
+    row.spoil(folder);
+    auto checkpoint = Checkpoint::Open(folder.path());
+    if (checkpoint.ok()) {
+      ADD_FAILURE() << "was read";
+      continue;
+    }
+    EXPECT_THAT(checkpoint.error().message(), HasSubstr(folder.path()));
+    for (const std::string& part : row.message)
+      EXPECT_THAT(checkpoint.error().message(), HasSubstr(part));
+  }
+}
+
+TEST(Checkpoint, RefusesFilesByPath) {
+  TemporaryFolder folder;
+  GgufParts split;
+  split.Add("split.count", GgufType::kU16, testing::Raw<std::uint16_t>(3));
+  for (const auto& [path, part] : std::vector<std::pair<std::string, std::string>>{
+           {folder.path() + "/absent.gguf", "no such file"},
+           {folder.Write("text.gguf", "hello"), "not a GGUF file"},
+           {folder.Write("text.safetensors", "hello"), "not a safetensors file"},
+           {folder.Write("split.gguf", split.Build()), "one of 3 parts"}}) {
+    auto checkpoint = Checkpoint::Open(path);
+    ASSERT_FALSE(checkpoint.ok());
+    EXPECT_THAT(checkpoint.error().message(), HasSubstr(path));
+    EXPECT_THAT(checkpoint.error().message(), HasSubstr(part));
+  }
 }
 
 // Every model of the oracles opens, and the bytes that its weights take are the file's.

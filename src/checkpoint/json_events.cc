@@ -2,7 +2,38 @@
 
 namespace tonnage {
 
+namespace {
+
+constexpr size_t kLongestTokenBytes = 1 << 20;
+
+// Where a string or a number longer than the bound ends it, or nothing. The parser copies a token
+// many times over before it refuses it, so what is not plausible must not reach it.
+std::optional<size_t> FindLongToken(std::string_view text) {
+  bool in_string = false;
+  size_t token_bytes = 0;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '"') {
+      in_string = !in_string;
+      token_bytes = 0;
+    } else {
+      const bool inside =
+          in_string || std::string_view("0123456789+-.eE").find(c) != std::string_view::npos;
+      token_bytes = inside ? token_bytes + 1 : 0;
+    }
+    if (in_string && c == '\\') ++i;
+    if (token_bytes > kLongestTokenBytes) return i;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 Status JsonEvents::Read(std::string_view text) {
+  if (const auto at = FindLongToken(text)) {
+    return Unreadable("{}: the token at byte {} is longer than {} bytes", Where(), *at,
+                      kLongestTokenBytes);
+  }
   try {
     nlohmann::json_sax<Json>* events = this;
     const bool complete = Json::sax_parse(text.begin(), text.end(), events);

@@ -128,8 +128,8 @@ Result<DType> CheckAffinePart(const SafetensorsTensor* part, std::string_view su
   return *dtype;
 }
 
-Result<WeightInfo> QuantizedWeight(const QuantizedLayer& layer, const std::string& module,
-                                   const QuantRule& rule) {
+Result<WeightInfo> CombineLayer(const QuantizedLayer& layer, const std::string& module,
+                                const QuantRule& rule) {
   WeightInfo weight;
   weight.name = layer.weight->name;
   weight.stored_as = fmt::format("{} {}-bit g{}", rule.mode, rule.bits, rule.group);
@@ -208,7 +208,7 @@ Result<std::vector<WeightInfo>> WeightsFromSafetensors(std::span<const Safetenso
       const QuantizedLayer layer{&tensor, find(*module + std::string(kScales)),
                                  find(*module + std::string(kBiases))};
       if (const auto rule = quantization.Rule(*module, layer.scales != nullptr)) {
-        ASSIGN_OR_RETURN(WeightInfo weight, QuantizedWeight(layer, *module, *rule));
+        ASSIGN_OR_RETURN(WeightInfo weight, CombineLayer(layer, *module, *rule));
         weights.push_back(std::move(weight));
         continue;
       }

@@ -31,8 +31,8 @@ struct LoadedModel {
   CacheSettings cache = {};
   StepLimits step = {};  // rows > slots and logit_rows >= slots
   Quote quote = {};
-  std::unique_ptr<Backend> backend = nullptr;
-  std::unique_ptr<Program> program = nullptr;  // made by the backend
+  Backend* backend = nullptr;  // outlives the model
+  std::unique_ptr<Program> program = nullptr;
 };
 
 struct QueueLimits {

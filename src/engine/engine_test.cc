@@ -58,7 +58,9 @@ Tokens Expected(Tokens prompt, std::int64_t count) {
 class EngineTest : public testing::Test {
  protected:
   std::unique_ptr<Engine> Make(ToySettings settings = {}, QueueLimits queue = {}) {
-    return std::make_unique<Engine>(ToyModel(settings, control_), queue);
+    backends_.push_back(std::make_unique<ToyBackend>());
+    control_ = &backends_.back()->control();
+    return std::make_unique<Engine>(ToyModel(settings, *backends_.back()), queue);
   }
   static Request Greedy(Tokens prompt, std::int64_t max_tokens) {
     return {.prompt = std::move(prompt), .sampling = {.temperature = 0}, .max_tokens = max_tokens};
@@ -81,7 +83,8 @@ class EngineTest : public testing::Test {
     }));
   }
 
-  std::shared_ptr<ToyControl> control_ = std::make_shared<ToyControl>();
+  std::vector<std::unique_ptr<ToyBackend>> backends_;
+  ToyControl* control_ = nullptr;  // of the last engine made
 };
 
 TEST_F(EngineTest, AnySlicingGivesTheSameTokens) {

@@ -33,7 +33,7 @@ inline std::vector<float> ToyLogits(std::span<const std::int32_t> tokens, std::i
   return logits;
 }
 
-// Shared by the test and the backend, which the engine owns.
+// How a test holds a backend's steps and makes them fail; from any thread.
 class ToyControl {
  public:
   // So many more steps may end; those after them wait.
@@ -123,7 +123,7 @@ class ToyProgram final : public Program {
 
 class ToyBackend final : public Backend {
  public:
-  explicit ToyBackend(std::shared_ptr<ToyControl> control) : control_(std::move(control)) {}
+  ToyControl& control() { return control_; }
   DeviceId device() const override { return {DeviceKind::kSim, 0}; }
   const Ledger& ledger() const override { return ledger_; }
   Result<ProgramPrice> Price(const ProgramSpec&) const override {
@@ -142,12 +142,12 @@ class ToyBackend final : public Backend {
   }
   Status Wait(Event event) override {
     CHECK_EQ(event.sequence, submitted_);
-    if (!control_->Pass()) return Unavailable("a fault was asked for");
+    if (!control_.Pass()) return Unavailable("a fault was asked for");
     return {};
   }
 
  private:
-  std::shared_ptr<ToyControl> control_;
+  ToyControl control_;
   Ledger ledger_;
   std::uint64_t submitted_ = 0;
 };
@@ -159,7 +159,7 @@ struct ToySettings {
   std::int64_t slice_rows = 16;
 };
 
-inline LoadedModel ToyModel(const ToySettings& settings, std::shared_ptr<ToyControl> control) {
+inline LoadedModel ToyModel(const ToySettings& settings, ToyBackend& backend) {
   LoadedModel model;
   model.info.vocab = settings.vocab;
   model.info.context_limit = settings.context_tokens;
@@ -167,7 +167,7 @@ inline LoadedModel ToyModel(const ToySettings& settings, std::shared_ptr<ToyCont
                  .slots = settings.slots,
                  .max_slice_rows = settings.slice_rows};
   model.step = {.rows = settings.slots + settings.slice_rows, .logit_rows = settings.slots};
-  model.backend = std::make_unique<ToyBackend>(std::move(control));
+  model.backend = &backend;
   model.program = std::make_unique<ToyProgram>(settings.vocab, model.cache, model.step);
   return model;
 }

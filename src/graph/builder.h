@@ -22,6 +22,7 @@ class Scope {
  public:
   explicit Scope(std::string prefix) : prefix_(std::move(prefix)) {}
   Module operator[](std::string_view name) const { return {prefix_ + std::string(name)}; }
+  Scope Inner(std::string_view prefix) const { return Scope(prefix_ + std::string(prefix)); }
 
  private:
   std::string prefix_;

@@ -21,9 +21,9 @@ struct CacheLayout {
   std::vector<LayerCache> layers;
 };
 
-// Tokens of one KV page. One page of one layer is [kv_heads, k_dim, kKvPageTokens] for keys (a page's
-// keys are transposed, so that its scores are computed side by side), then [kv_heads, kKvPageTokens,
-// v_dim] for values.
+// Tokens of one KV page. One page of one layer is [kv_heads, k_dim, kKvPageTokens] for keys (a
+// page's keys are transposed, so that its scores are computed side by side), then [kv_heads,
+// kKvPageTokens, v_dim] for values.
 inline constexpr std::int64_t kKvPageTokens = 64;
 
 struct CacheSettings {

@@ -53,7 +53,7 @@ class AddedVocabulary {
  public:
   // Ids are given as the reference gives them: the model's own where it knows the content, else the
   // next free one.
-  static Result<AddedVocabulary> Make(std::vector<AddedToken> tokens, const Model& model,
+  static Result<AddedVocabulary> Make(std::vector<AddedToken> tokens, const TokenModel& model,
                                       const Normalizer* normalizer);
 
   // A stretch of text, or (id >= 0) an added token.

@@ -27,6 +27,6 @@ struct BpeOptions {
 };
 
 // Refuses merges whose parts or results are not in the vocabulary, and ids that are negative.
-Result<std::unique_ptr<Model>> MakeBpe(BpeOptions options);
+Result<std::unique_ptr<TokenModel>> MakeBpe(BpeOptions options);
 
 }  // namespace tonnage

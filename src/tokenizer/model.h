@@ -22,9 +22,9 @@ class ModelState {
   virtual ~ModelState() = default;
 };
 
-class Model {
+class TokenModel {
  public:
-  virtual ~Model() = default;
+  virtual ~TokenModel() = default;
 
   // Appends the ids of the pieces, in order. `state` comes from NewState of this model (and may be
   // null where that is).

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/json.h"
+#include "tokenizer/decode_stage.h"
 
 namespace tonnage {
 namespace {
@@ -32,21 +33,6 @@ Result<PlamoRow> ParseRow(std::string_view line) {
     ASSIGN_OR_RETURN(result.type, ParseType(row[2].get_ref<const std::string&>()));
   }
   return result;
-}
-
-// The byte that "<0x41>" stands for, or -1.
-int ParseByte(std::string_view text) {
-  if (text.size() != 6 || !text.starts_with("<0x") || text.back() != '>') return -1;
-  int value = 0;
-  for (const char c : text.substr(3, 2)) {
-    const int digit = c >= '0' && c <= '9'   ? c - '0'
-                      : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                      : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                                             : -1;
-    if (digit < 0) return -1;
-    value = value * 16 + digit;
-  }
-  return value;
 }
 
 bool IsContinuation(char byte) { return (static_cast<std::uint8_t>(byte) & 0xc0) == 0x80; }
@@ -79,7 +65,7 @@ Result<Plamo> Plamo::Create(std::vector<PlamoRow> rows) {
   for (int id = 0; id < static_cast<int>(result.rows_.size()); ++id) {
     const PlamoRow& row = result.rows_[id];
     if (row.type == PlamoRow::Type::kByte) {
-      const int byte = ParseByte(row.text);
+      const int byte = ParseByteToken(row.text);
       if (byte < 0) return Unreadable("row {}: \"{}\" is no byte token", id, row.text);
       result.byte_ids_[byte] = id;
       continue;

@@ -188,15 +188,14 @@ std::pair<std::string_view, std::size_t> SentencePiece::NormalizePrefix(
   if (const std::size_t length = user_defined_.LongestPrefix(text); length > 0) {
     return {text.substr(0, length), length};
   }
-  if (const Charsmap::Match match = charsmap_.LongestPrefix(text); match.length > 0) {
-    return {match.replacement, match.length};
-  }
+  std::size_t key_bytes = 0;
+  if (const auto mapped = charsmap_.TransformLongest(text, key_bytes)) return {*mapped, key_bytes};
   const std::size_t length = ValidCharLength(text);
   if (length == 0) return {kReplacement, 1};
   return {text.substr(0, length), length};
 }
 
-std::string SentencePiece::Normalize(std::string_view text, bool dummy_prefix) const {
+std::string SentencePiece::Normalize(std::string_view text) const {
   const SentencePieceVocab& v = *vocab_;
   const std::string_view space = v.escape_whitespaces ? kSpaceMark : std::string_view(" ");
   if (v.remove_extra_whitespaces) {
@@ -209,8 +208,7 @@ std::string SentencePiece::Normalize(std::string_view text, bool dummy_prefix) c
   std::string out;
   if (text.empty()) return out;
   out.reserve(text.size() + text.size() / 2);
-  const bool add_space = v.add_dummy_prefix && dummy_prefix;
-  if (add_space && !v.treat_whitespace_as_suffix) out += space;
+  if (v.add_dummy_prefix && !v.treat_whitespace_as_suffix) out += space;
 
   bool after_space = v.remove_extra_whitespaces;
   while (!text.empty()) {
@@ -232,7 +230,7 @@ std::string SentencePiece::Normalize(std::string_view text, bool dummy_prefix) c
   if (v.remove_extra_whitespaces) {
     while (out.ends_with(space)) out.resize(out.size() - space.size());
   }
-  if (add_space && v.treat_whitespace_as_suffix) out += space;
+  if (v.add_dummy_prefix && v.treat_whitespace_as_suffix) out += space;
   return out;
 }
 

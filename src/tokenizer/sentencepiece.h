@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "tokenizer/byte_trie.h"
 #include "tokenizer/charsmap.h"
+#include "tokenizer/tokenizer.h"
 
 namespace tonnage {
 
@@ -69,9 +70,8 @@ class SentencePiece {
   // The id of a piece of any type, or -1.
   int Find(std::string_view piece) const;
 
-  // The text as the vocabulary sees it: normalized, spaces escaped. `dummy_prefix` false leaves out
-  // the space before it.
-  std::string Normalize(std::string_view text, bool dummy_prefix = true) const;
+  // The text as the vocabulary sees it: normalized, spaces escaped.
+  std::string Normalize(std::string_view text) const;
   // Appends the ids of `normalized`.
   void EncodeNormalized(std::string_view normalized, std::vector<int>& ids) const;
 
@@ -104,5 +104,9 @@ class SentencePiece {
   // word.
   bool words_are_apart_ = false;
 };
+
+// A tokenizer's model, normalizer, decoder and, as special tokens, the control pieces. Each stretch
+// of text between special tokens is normalized by itself.
+Result<TokenizerParts> MakeSentencePieceParts(SentencePieceVocab vocab);
 
 }  // namespace tonnage

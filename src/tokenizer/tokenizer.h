@@ -23,7 +23,7 @@
 namespace tonnage {
 
 struct TokenizerParts {
-  std::unique_ptr<Model> model;  // required; everything else may be missing
+  std::unique_ptr<TokenModel> model;  // required; everything else may be missing
   std::unique_ptr<Normalizer> normalizer;
   std::unique_ptr<PreTokenizer> pre_tokenizer;
   std::unique_ptr<PostProcessor> post_processor;
@@ -54,7 +54,7 @@ class Tokenizer {
   std::optional<TokenId> bos() const { return parts_.bos; }
   std::optional<TokenId> eos() const { return parts_.eos; }
 
-  const Model& model() const { return *parts_.model; }
+  const TokenModel& model() const { return *parts_.model; }
 
  private:
   // What one call of Encode works with; kept for the next call, because the model's state remembers

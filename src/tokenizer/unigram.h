@@ -17,6 +17,6 @@ struct UnigramOptions {
   bool byte_fallback = false;
 };
 
-Result<std::unique_ptr<Model>> MakeUnigram(UnigramOptions options);
+Result<std::unique_ptr<TokenModel>> MakeUnigram(UnigramOptions options);
 
 }  // namespace tonnage

@@ -18,8 +18,8 @@ struct WordPieceOptions {
 };
 
 // A word that cannot be cut, while the vocabulary lacks the unknown token, is an error of Encode.
-Result<std::unique_ptr<Model>> MakeWordPiece(WordPieceOptions options);
-Result<std::unique_ptr<Model>> MakeWordLevel(std::vector<std::pair<std::string, TokenId>> vocab,
-                                             std::string unk_token);
+Result<std::unique_ptr<TokenModel>> MakeWordPiece(WordPieceOptions options);
+Result<std::unique_ptr<TokenModel>> MakeWordLevel(
+    std::vector<std::pair<std::string, TokenId>> vocab, std::string unk_token);
 
 }  // namespace tonnage

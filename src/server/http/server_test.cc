@@ -1,0 +1,244 @@
+#include "server/http/server.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <future>
+#include <thread>
+#include <vector>
+
+namespace tonnage::http {
+namespace {
+
+using namespace std::chrono_literals;
+
+// A blocking client that says exactly the bytes that a test wants.
+class Client {
+ public:
+  explicit Client(const std::string& url) {
+    if (url.starts_with("unix:")) {
+      socket_ = socket(AF_UNIX, SOCK_STREAM, 0);
+      sockaddr_un address{};
+      address.sun_family = AF_UNIX;
+      std::strncpy(address.sun_path, url.c_str() + 5, sizeof(address.sun_path) - 1);
+      connected_ = connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
+    } else {
+      socket_ = socket(AF_INET, SOCK_STREAM, 0);
+      sockaddr_in address{};
+      address.sin_family = AF_INET;
+      address.sin_port =
+          htons(static_cast<std::uint16_t>(std::stoi(url.substr(url.rfind(':') + 1))));
+      inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
+      connected_ = connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
+    }
+    timeval timeout{.tv_sec = 5, .tv_usec = 0};
+    setsockopt(socket_, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof(timeout));
+  }
+  ~Client() { Close(); }
+  void Close() {
+    if (socket_ >= 0) close(socket_);
+    socket_ = -1;
+  }
+  bool connected() const { return connected_; }
+  void Send(std::string_view text) { (void)!send(socket_, text.data(), text.size(), MSG_NOSIGNAL); }
+  // Reads until `end` has been seen or the server closes.
+  std::string ReadUntil(std::string_view end) {
+    while (received_.find(end) == std::string::npos) {
+      char block[4096];
+      const ssize_t bytes = recv(socket_, block, sizeof(block), 0);
+      if (bytes <= 0) break;
+      received_.append(block, static_cast<size_t>(bytes));
+    }
+    const size_t found = received_.find(end);
+    const size_t length = found == std::string::npos ? received_.size() : found + end.size();
+    std::string text = received_.substr(0, length);
+    received_.erase(0, length);
+    return text;
+  }
+  std::string ReadAll() { return ReadUntil("\x01never\x01"); }
+
+ private:
+  int socket_ = -1;
+  bool connected_ = false;
+  std::string received_;
+};
+
+Response TextError(int status, std::string_view message, std::string_view) {
+  return {
+      .status = status, .content_type = "text/plain", .body = std::string(message), .headers = {}};
+}
+
+std::unique_ptr<Server> StartServer(Handler handler, Limits limits = {},
+                                    std::string unix_socket = {}) {
+  Options options;
+  options.limits = limits;
+  options.unix_socket = std::move(unix_socket);
+  auto server = Server::Start(options, std::move(handler), TextError);
+  EXPECT_TRUE(server.ok()) << server.error().message();
+  return std::move(server).value();
+}
+
+void Echo(Request request, std::shared_ptr<Responder> responder) {
+  responder->Reply(
+      {.status = 200,
+       .content_type = "text/plain",
+       .body = request.method + " " + request.path + "?" + request.query + " " + request.body,
+       .headers = {}});
+}
+
+TEST(HttpServer, AnswersAndKeepsTheConnection) {
+  auto server = StartServer(Echo);
+  Client client(server->url());
+  for (int i = 0; i < 3; ++i) {
+    client.Send("POST /a%20b?x=1 HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello");
+    EXPECT_NE(client.ReadUntil("hello").find("POST /a b?x=1 hello"), std::string::npos);
+  }
+}
+
+TEST(HttpServer, AnswersPipelinedRequestsInOrder) {
+  auto server = StartServer(Echo);
+  Client client(server->url());
+  std::string all;
+  for (int i = 0; i < 20; ++i) all += "GET /n" + std::to_string(i) + " HTTP/1.1\r\nHost: h\r\n\r\n";
+  client.Send(all);
+  for (int i = 0; i < 20; ++i) EXPECT_NE(client.ReadUntil("/n" + std::to_string(i) + "? "), "");
+}
+
+TEST(HttpServer, ServesAUnixSocketAndRemovesIt) {
+  const std::string path = ::testing::TempDir() + "/http_test.sock";
+  {
+    auto server = StartServer(Echo, {}, path);
+    Client client(server->url());
+    client.Send("GET /u HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+    EXPECT_NE(client.ReadAll().find("GET /u?"), std::string::npos);
+  }
+  EXPECT_NE(access(path.c_str(), F_OK), 0);
+}
+
+TEST(HttpServer, StreamsPiecesFromAnotherThread) {
+  std::vector<std::thread> threads;
+  auto server = StartServer([&](Request, std::shared_ptr<Responder> responder) {
+    threads.emplace_back([responder] {
+      responder->Begin(
+          {.status = 200, .content_type = "text/event-stream", .body = "", .headers = {}});
+      for (int i = 0; i < 5; ++i) responder->Write("piece" + std::to_string(i));
+      responder->End();
+    });
+  });
+  Client client(server->url());
+  client.Send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+  const std::string answer = client.ReadUntil("\r\n0\r\n\r\n");
+  EXPECT_NE(answer.find("Transfer-Encoding: chunked"), std::string::npos);
+  EXPECT_NE(answer.find("6\r\npiece0\r\n"), std::string::npos);
+  EXPECT_NE(answer.find("6\r\npiece4\r\n"), std::string::npos);
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST(HttpServer, NoticesAClientThatGoes) {
+  std::promise<void> gone;
+  std::shared_ptr<Responder> held;
+  auto server = StartServer([&](Request, std::shared_ptr<Responder> responder) {
+    responder->OnGone([&] { gone.set_value(); });
+    responder->Begin({.status = 200, .content_type = "text/plain", .body = "x", .headers = {}});
+    held = responder;
+  });
+  {
+    Client client(server->url());
+    client.Send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    client.ReadUntil("x\r\n");
+  }
+  ASSERT_EQ(gone.get_future().wait_for(5s), std::future_status::ready);
+  EXPECT_TRUE(held->gone());
+  held->Write("late");
+  held->End();
+}
+
+TEST(HttpServer, ADroppedRequestIsAnswered) {
+  auto server = StartServer([](Request, std::shared_ptr<Responder>) {});
+  Client client(server->url());
+  client.Send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+  EXPECT_NE(client.ReadUntil("without an answer").find("HTTP/1.1 500"), std::string::npos);
+}
+
+TEST(HttpServer, RefusesWhatIsTooLargeTooSlowOrMalformed) {
+  Limits limits;
+  limits.header_bytes = 1024;
+  limits.body_bytes = 1000;
+  limits.header_ms = 200;
+  limits.body_grace_ms = 200;
+  auto server = StartServer(Echo, limits);
+  const auto answer = [&](std::string_view text) {
+    Client client(server->url());
+    client.Send(text);
+    return client.ReadAll().substr(0, 12);
+  };
+  EXPECT_EQ(answer("GET / HTTP/1.1\r\nX: " + std::string(5000, 'a') + "\r\n\r\n"), "HTTP/1.1 431");
+  EXPECT_EQ(answer("POST / HTTP/1.1\r\nContent-Length: 5000\r\n\r\n"), "HTTP/1.1 413");
+  EXPECT_EQ(answer("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n7d0\r\n" +
+                   std::string(2000, 'b')),
+            "HTTP/1.1 413");
+  EXPECT_EQ(answer("nonsense\r\n\r\n"), "HTTP/1.1 400");
+  EXPECT_EQ(answer("GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n"), "HTTP/1.1 400");
+  EXPECT_EQ(answer("POST / HTTP/1.1\r\nContent-Length: -5\r\n\r\n"), "HTTP/1.1 400");
+  EXPECT_EQ(answer("GET / HT"), "HTTP/1.1 408");
+  EXPECT_EQ(answer("POST / HTTP/1.1\r\nContent-Length: 500\r\n\r\nslow"), "HTTP/1.1 408");
+  Client after(server->url());
+  after.Send("GET /still HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
+  EXPECT_NE(after.ReadAll().find("GET /still?"), std::string::npos);
+}
+
+TEST(HttpServer, DrainWaitsForAnswersAndCutsTheRest) {
+  std::vector<std::shared_ptr<Responder>> held;
+  std::atomic<int> requests{0};
+  auto server = StartServer([&](Request, std::shared_ptr<Responder> responder) {
+    held.push_back(responder);
+    requests.fetch_add(1);
+  });
+  Client idle(server->url());
+  Client waiting(server->url());
+  waiting.Send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+  while (requests.load() < 1) std::this_thread::sleep_for(1ms);
+  auto drained = std::async(std::launch::async, [&] { return server->Drain(5000); });
+  EXPECT_EQ(idle.ReadAll(), "");
+  std::this_thread::sleep_for(20ms);
+  EXPECT_FALSE(Client(server->url()).connected());
+  held[0]->Reply({.status = 200, .content_type = "text/plain", .body = "done", .headers = {}});
+  EXPECT_NE(waiting.ReadAll().find("done"), std::string::npos);
+  EXPECT_EQ(drained.get(), 0);
+}
+
+TEST(HttpServer, DrainCountsWhatItCuts) {
+  std::shared_ptr<Responder> held;
+  std::atomic<bool> here{false};
+  auto server = StartServer([&](Request, std::shared_ptr<Responder> responder) {
+    held = std::move(responder);
+    here.store(true);
+  });
+  Client client(server->url());
+  client.Send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+  while (!here.load()) std::this_thread::sleep_for(1ms);
+  EXPECT_EQ(server->Drain(10), 1);
+  EXPECT_EQ(client.ReadAll(), "");
+  server.reset();
+  held->Reply({});  // outlives its server, and does nothing
+}
+
+TEST(HttpServer, PlaceThatCannotBeHadIsAnError) {
+  auto server = StartServer(Echo);
+  Options options;
+  options.port =
+      static_cast<std::uint16_t>(std::stoi(server->url().substr(server->url().rfind(':') + 1)));
+  EXPECT_EQ(Server::Start(options, Echo, TextError).error().code(), Code::kUnavailable);
+  options.address = "not an address";
+  EXPECT_EQ(Server::Start(options, Echo, TextError).error().code(), Code::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace tonnage::http
