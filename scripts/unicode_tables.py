@@ -82,7 +82,37 @@ def flags():
     names["CombiningMark"] = {c for c, s in accents.items() if s == ""}
     assigned = isolated(pre_tokenizers.Split(Regex(r"\p{Cn}"), "removed"), CODE_POINTS, False)
     names["Recent"] = {c for c in assigned if unicodedata.category(chr(c)) == "Cn"}
+    names["Alphabetic"] = regex_class("[[:alpha:]]")
+    names["Upper"] = regex_class("[[:upper:]]")
+    names["Lower"] = regex_class("[[:lower:]]")
+    names["Assigned"] = assigned
     return names
+
+
+CATEGORIES = ("Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Co").split()
+# The scripts that characters since Unicode 14 belong to, as the regular expressions name them.
+SCRIPTS = ("Common Inherited Han Hiragana Katakana Latin Cyrillic Arabic Devanagari Kannada Kawi Nag_Mundari Telugu "
+           "Egyptian_Hieroglyphs Khojki Lao Garay Gurung_Khema Kirat_Rai Ol_Onal Sunuwar Todhri Tulu_Tigalari "
+           "Balinese Myanmar").split()
+
+
+def recent_runs(recent):
+    """(first, last, category, script) of the characters that PCRE2 may not know."""
+
+    def name_of(c, names, pattern):
+        for name in names:
+            if pre_tokenizers.Split(Regex(pattern % name), "removed").pre_tokenize_str(chr(c)) == []:
+                return name
+        return ""
+
+    runs = []
+    for c in sorted(recent):
+        category, script = name_of(c, CATEGORIES, r"\p{%s}"), name_of(c, SCRIPTS, r"\p{%s}")
+        if runs and runs[-1][1] == c - 1 and runs[-1][2:] == [category, script]:
+            runs[-1][1] = c
+        else:
+            runs.append([c, c, category, script])
+    return runs
 
 
 def single(pre_tokenizer):
@@ -184,6 +214,7 @@ def main():
             classes += [c, value]
             last = value
 
+    recent = recent_runs(names["Recent"])
     scripts, script_count = script_runs()
 
     with open(sys.argv[1], "w") as out:
@@ -203,6 +234,10 @@ def main():
         out.write("// First code point of a run and its script as UnicodeScripts numbers it, in turn.\n")
         emit(out, "std::uint16_t", "kScriptNumbers", scripts[1::2])
         emit(out, "std::uint32_t", "kScriptFirsts", scripts[0::2])
+        out.write("constexpr RecentRun kRecentRuns[] = {\n")
+        for first, last, category, script in recent:
+            out.write('    {%#x, %#x, "%s", "%s"},\n' % (first, last, category, script))
+        out.write("};\n\n")
         out.write("// clang-format on\n")
     for name, points in names.items():
         print(name, len(points))

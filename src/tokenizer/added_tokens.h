@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "tokenizer/byte_trie.h"
 #include "tokenizer/model.h"
 #include "tokenizer/normalizer.h"
 
@@ -24,12 +25,12 @@ struct AddedToken {
   bool special = false;      // may be left out when decoding
 };
 
-// Patterns in a trie; at each place the longest one that matches counts.
-class TokenTrie {
+// Finds added tokens in a text; at each place the longest one that matches counts.
+class TokenFinder {
  public:
   // An empty pattern, or the same one twice, is an error.
-  Status Add(std::string_view pattern, TokenId id);
-  bool empty() const { return nodes_.size() == 1; }
+  static Result<TokenFinder> Make(const std::vector<ByteTrie::Entry>& patterns);
+  bool empty() const { return trie_.empty(); }
 
   struct Match {
     std::size_t begin, end;
@@ -39,14 +40,8 @@ class TokenTrie {
   std::optional<Match> Find(std::string_view text, std::size_t from) const;
 
  private:
-  struct Node {
-    TokenId id = -1;
-    std::vector<std::pair<unsigned char, std::uint32_t>> children;  // sorted by byte
-  };
-  std::uint32_t Child(std::uint32_t node, unsigned char byte) const;  // 0: none
-
-  std::vector<Node> nodes_ = std::vector<Node>(1);
-  bool starts_[256] = {};
+  ByteTrie trie_;
+  bool starts_[256] = {};  // whether some pattern starts with that byte
 };
 
 class AddedVocabulary {
@@ -85,13 +80,13 @@ class AddedVocabulary {
     std::string decoded;
     bool skipped = false;
   };
-  std::vector<Part> Split(std::string_view text, const TokenTrie& trie) const;
+  std::vector<Part> Split(std::string_view text, const TokenFinder& finder) const;
 
   std::unordered_map<std::string, TokenId> ids_;
   std::unordered_map<TokenId, Entry> entries_;
   std::vector<TokenId> special_model_ids_;
   std::size_t additional_ = 0;
-  TokenTrie raw_, normalized_;
+  TokenFinder raw_, normalized_;
 };
 
 }  // namespace tonnage

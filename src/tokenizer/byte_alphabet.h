@@ -1,5 +1,5 @@
-// The byte-level alphabet: GPT-2's way to write any byte as a visible character. Printable Latin-1 stands for itself; the
-// other bytes are numbered from U+0100 on. Pure functions.
+// The byte-level alphabet: GPT-2's way to write any byte as a visible character. Printable Latin-1
+// stands for itself; the other bytes are numbered from U+0100 on. Pure functions.
 #pragma once
 
 #include <optional>

@@ -35,7 +35,8 @@ Result<Charsmap> Charsmap::Parse(std::string_view bytes) {
   return map;
 }
 
-// Calls visit(length, value) for every key that starts `text`, shortest first, until it returns false.
+// Calls visit(length, value) for every key that starts `text`, shortest first, until it returns
+// false.
 template <typename Visit>
 void Charsmap::ForEachKey(std::string_view text, const Visit& visit) const {
   if (units_.empty()) return;
@@ -54,7 +55,9 @@ void Charsmap::ForEachKey(std::string_view text, const Visit& visit) const {
 }
 
 std::string_view Charsmap::TextAt(std::uint32_t offset) const {
-  if (offset >= texts_.size()) return {};
+  // Only the start of a character is a place to begin.
+  if (offset >= texts_.size() || (static_cast<unsigned char>(texts_[offset]) & 0xC0) == 0x80)
+    return {};
   const std::string_view rest = std::string_view(texts_).substr(offset);
   return rest.substr(0, rest.find('\0'));
 }

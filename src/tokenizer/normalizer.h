@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "tokenizer/normal_form.h"
 #include "tokenizer/text.h"
 
 namespace tonnage {
@@ -21,8 +22,6 @@ class Normalizer {
   // Errors only where a pattern cannot be matched within its limits.
   virtual Status Normalize(Text& text) const = 0;
 };
-
-enum class NormalForm { kNfc, kNfd, kNfkc, kNfkd };
 
 struct BertNormalizerOptions {
   bool clean_text = true;

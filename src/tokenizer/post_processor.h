@@ -23,11 +23,22 @@ class PostProcessor {
   virtual std::size_t added_tokens() const = 0;
 };
 
-// `[CLS] text [SEP]`, as BertProcessing and RobertaProcessing both do for one text.
+// One piece of a template: a text, or fixed ids.
+struct TemplatePiece {
+  int sequence = -1;         // 0: the text, 1: a second one
+  std::vector<TokenId> ids;  // where sequence is -1
+};
+
+// `[CLS] text [SEP]`.
 std::unique_ptr<PostProcessor> MakeBertPostProcessor(TokenId cls, TokenId sep);
-// A text between fixed ids: the common use of TemplateProcessing.
+std::unique_ptr<PostProcessor> MakeRobertaPostProcessor(TokenId cls, TokenId sep);
+// `pair` counts only behind a step that made two sequences.
+std::unique_ptr<PostProcessor> MakeTemplatePostProcessor(std::vector<TemplatePiece> single,
+                                                         std::vector<TemplatePiece> pair);
+// A text between fixed ids: the common use of a template.
 std::unique_ptr<PostProcessor> MakeSurroundPostProcessor(std::vector<TokenId> before,
                                                          std::vector<TokenId> after);
+std::unique_ptr<PostProcessor> MakeByteLevelPostProcessor();
 std::unique_ptr<PostProcessor> MakePostProcessorSequence(
     std::vector<std::unique_ptr<PostProcessor>> steps);
 

@@ -61,18 +61,23 @@ struct Piece {
   }
 };
 
+// Empty pieces vanish.
+inline void AppendPiece(std::vector<Piece>& pieces, const Piece& piece) {
+  if (!piece.text.empty()) pieces.push_back(piece);
+}
+
 // Pieces in order, and the memory of those whose text is not part of the input.
 class PieceList {
  public:
   std::vector<Piece>& pieces() { return pieces_; }
   const std::vector<Piece>& pieces() const { return pieces_; }
 
-  // Replaces every piece by what `split(piece, out)` appends to `out`; empty pieces vanish.
+  // Replaces every piece by what `split(piece, pieces)` appends to the new pieces. None may be
+  // empty: see AppendPiece.
   template <typename Split>
   void Map(const Split& split) {
     next_.clear();
     for (const Piece& piece : pieces_) split(piece, next_);
-    std::erase_if(next_, [](const Piece& piece) { return piece.text.empty(); });
     pieces_.swap(next_);
   }
 

@@ -65,6 +65,7 @@ class Tokenizer {
   };
   Tokenizer(TokenizerParts parts, AddedVocabulary added)
       : parts_(std::move(parts)), added_(std::move(added)) {}
+  Status ApplyConfig(const Json& tokenizer_config);
   Status EncodeText(std::string_view text, Workspace& workspace, std::vector<TokenId>& ids) const;
   std::unique_ptr<Workspace> TakeWorkspace() const;
   void ReturnWorkspace(std::unique_ptr<Workspace> workspace) const;

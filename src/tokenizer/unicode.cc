@@ -12,6 +12,16 @@ namespace {
 
 constexpr char32_t kCodePoints = 0x110000;
 
+// From rows of code point, count, and so many code points.
+std::vector<CharMapping> ReadMappings(std::span<const std::uint32_t> rows) {
+  std::vector<CharMapping> mappings;
+  for (std::size_t i = 0; i < rows.size(); i += 2 + rows[i + 1]) {
+    const auto to = rows.subspan(i + 2, rows[i + 1]);
+    mappings.push_back({rows[i], std::u32string(to.begin(), to.end())});
+  }
+  return mappings;
+}
+
 }  // namespace
 
 std::vector<ClassRun> ClassRuns() {
@@ -22,6 +32,8 @@ std::vector<ClassRun> ClassRuns() {
   }
   return runs;
 }
+
+std::span<const RecentRun> RecentRuns() { return kRecentRuns; }
 
 const CharClasses& CharClasses::Get() {
   static const CharClasses classes;
@@ -41,15 +53,13 @@ CharClasses::CharClasses() {
     if (added) pages_.push_back(page);
     index_[first >> 8] = it->second;
   }
+  std::copy_n(pages_[index_[0]].begin(), std::size(ascii_), ascii_);
 }
 
 std::u32string_view Lowercase(char32_t c) {
   static const std::unordered_map<char32_t, std::u32string> map = [] {
     std::unordered_map<char32_t, std::u32string> result;
-    for (std::size_t i = 0; i < std::size(kLowercase); i += 2 + kLowercase[i + 1]) {
-      result.emplace(kLowercase[i],
-                     std::u32string(kLowercase + i + 2, kLowercase + i + 2 + kLowercase[i + 1]));
-    }
+    for (CharMapping& mapping : ReadMappings(kLowercase)) result.emplace(mapping.from, mapping.to);
     return result;
   }();
   static const std::u32string ascii = [] {
@@ -60,6 +70,27 @@ std::u32string_view Lowercase(char32_t c) {
   if (c < 0x80) return std::u32string_view(ascii).substr(c, 1);
   const auto it = map.find(c);
   return it == map.end() ? std::u32string_view() : std::u32string_view(it->second);
+}
+
+std::vector<CombiningRun> CombiningRuns() {
+  std::vector<CombiningRun> runs;
+  for (std::size_t i = 0; i + 2 < std::size(kCombiningRuns); i += 2) {
+    const auto combining = static_cast<std::uint8_t>(kCombiningRuns[i + 1]);
+    if (combining != 0) runs.push_back({kCombiningRuns[i], kCombiningRuns[i + 2] - 1, combining});
+  }
+  return runs;
+}
+
+std::vector<CharMapping> CanonicalMappings() { return ReadMappings(kCanonical); }
+
+std::vector<CharMapping> CompatibilityMappings() { return ReadMappings(kCompatibility); }
+
+std::vector<CharComposition> Compositions() {
+  std::vector<CharComposition> result;
+  for (std::size_t i = 0; i < std::size(kCompositions); i += 3) {
+    result.push_back({kCompositions[i], kCompositions[i + 1], kCompositions[i + 2]});
+  }
+  return result;
 }
 
 int Script(char32_t c) {

@@ -6,6 +6,8 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -36,6 +38,10 @@ enum CharBits : std::uint32_t {
   kNonspacingMark = 1u << 20,   // what BertNormalizer's strip_accents removes
   kCombiningMark = 1u << 21,    // what StripAccents removes
   kRecent = 1u << 22,           // assigned after Unicode 14: PCRE2 may not know it yet
+  kAlphabetic = 1u << 23,       // POSIX classes of a regular expression
+  kUpper = 1u << 24,
+  kLower = 1u << 25,
+  kAssigned = 1u << 26,
 
   kLetter = kLu | kLl | kLt | kLm | kLo,
   kMark = kMn | kMc | kMe,
@@ -46,16 +52,28 @@ enum CharBits : std::uint32_t {
 class CharClasses {
  public:
   static const CharClasses& Get();
-  std::uint32_t operator[](char32_t c) const { return pages_[index_[c >> 8]][c & 0xFF]; }
+  std::uint32_t operator[](char32_t c) const {
+    return c < 0x80 ? ascii_[c] : pages_[index_[c >> 8]][c & 0xFF];
+  }
 
  private:
   using Page = std::array<std::uint32_t, 256>;
   CharClasses();
+  std::uint32_t ascii_[0x80];
   std::uint16_t index_[0x1100];
   std::vector<Page> pages_;
 };
 
 inline bool IsRustSpace(char32_t c) { return CharClasses::Get()[c] & kRustSpace; }
+
+// Characters that PCRE2 may not know, with the category and the script that regular expressions
+// give them.
+struct RecentRun {
+  char32_t first, last;
+  const char* category;
+  const char* script;
+};
+std::span<const RecentRun> RecentRuns();
 
 // First code points of the runs and their bits: for those who need whole sets.
 struct ClassRun {
@@ -67,6 +85,24 @@ std::vector<ClassRun> ClassRuns();
 // The lowercase of one character, without context; up to three characters, or none: the character
 // stays.
 std::u32string_view Lowercase(char32_t c);
+
+// Canonical combining classes other than 0, full decompositions (Hangul left out), and primary
+// compositions.
+struct CombiningRun {
+  char32_t first, last;
+  std::uint8_t combining;
+};
+struct CharMapping {
+  char32_t from;
+  std::u32string to;
+};
+struct CharComposition {
+  char32_t first, second, composed;
+};
+std::vector<CombiningRun> CombiningRuns();
+std::vector<CharMapping> CanonicalMappings();
+std::vector<CharMapping> CompatibilityMappings();  // only where they differ from the canonical ones
+std::vector<CharComposition> Compositions();
 
 // The script as the UnicodeScripts pre-tokenizer numbers it; 0 goes with any.
 int Script(char32_t c);
