@@ -20,7 +20,7 @@ inline void Pause() {
 }  // namespace
 
 ThreadPool::ThreadPool(int threads) {
-  for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { Work(); });
+  for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { Work(i); });
 }
 
 ThreadPool::~ThreadPool() {
@@ -33,11 +33,11 @@ ThreadPool::~ThreadPool() {
   for (std::thread& worker : workers_) worker.join();
 }
 
-void ThreadPool::RunTasks() {
+void ThreadPool::RunTasks(int thread) {
   for (;;) {
     const std::int64_t i = next_.fetch_add(1, std::memory_order_relaxed);
     if (i >= tasks_) return;
-    fn_(context_, i);
+    fn_(context_, i, thread);
   }
 }
 
@@ -52,7 +52,7 @@ void ThreadPool::RunErased(std::int64_t tasks, TaskFn fn, void* context) {
     { std::lock_guard lock(mutex_); }
     wake_.notify_all();
   }
-  RunTasks();
+  RunTasks(0);
   for (int spins = 0; running_workers_.load(std::memory_order_acquire) > 0; ++spins) {
     if (spins < kSpins) {
       Pause();
@@ -62,7 +62,7 @@ void ThreadPool::RunErased(std::int64_t tasks, TaskFn fn, void* context) {
   }
 }
 
-void ThreadPool::Work() {
+void ThreadPool::Work(int thread) {
   std::uint64_t seen = 0;
   for (;;) {
     for (int spins = 0; generation_.load(std::memory_order_acquire) == seen; ++spins) {
@@ -77,7 +77,7 @@ void ThreadPool::Work() {
     }
     ++seen;
     if (stopping_.load()) return;
-    RunTasks();
+    RunTasks(thread);
     running_workers_.fetch_sub(1, std::memory_order_release);
   }
 }

@@ -24,25 +24,37 @@ class ThreadPool {
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
-  // Calls task(i) once for every i in [0, tasks), in any order, on any thread of the pool; indices
-  // are handed out one by one, so uneven tasks balance.
+  // Calls task(i), or task(i, thread) where it takes two, once for every i in [0, tasks), in any
+  // order, on any thread of the pool; indices are handed out one by one, so uneven tasks balance.
+  // `thread` in [0, threads()) is a different one for tasks that run at the same time.
   template <typename Task>
   void Run(std::int64_t tasks, Task&& task) {
     if (tasks <= 1 || workers_.empty()) {
-      for (std::int64_t i = 0; i < tasks; ++i) task(i);
+      for (std::int64_t i = 0; i < tasks; ++i) Call(task, i, 0);
       return;
     }
     using Plain = std::remove_reference_t<Task>;
     RunErased(
-        tasks, [](void* context, std::int64_t i) { (*static_cast<Plain*>(context))(i); },
+        tasks,
+        [](void* context, std::int64_t i, int thread) {
+          Call(*static_cast<Plain*>(context), i, thread);
+        },
         const_cast<void*>(static_cast<const void*>(&task)));
   }
 
  private:
-  using TaskFn = void (*)(void* context, std::int64_t index);
+  using TaskFn = void (*)(void* context, std::int64_t index, int thread);
+  template <typename Task>
+  static void Call(Task& task, std::int64_t i, int thread) {
+    if constexpr (std::is_invocable_v<Task&, std::int64_t, int>) {
+      task(i, thread);
+    } else {
+      task(i);
+    }
+  }
   void RunErased(std::int64_t tasks, TaskFn fn, void* context);
-  void Work();
-  void RunTasks();
+  void Work(int thread);
+  void RunTasks(int thread);
 
   // The job. Written by the caller before generation_ rises, read by workers after they see it
   // rise.

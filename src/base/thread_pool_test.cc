@@ -31,6 +31,16 @@ TEST(ThreadPool, ManySmallJobsSeeEachOthersWrites) {
   for (std::int64_t sum : sums) EXPECT_EQ(sum, sums[0]);
 }
 
+TEST(ThreadPool, TasksAtTheSameTimeHaveDifferentThreads) {
+  ThreadPool pool(3);
+  std::vector<std::atomic<int>> busy(3);
+  pool.Run(1000, [&](std::int64_t, int thread) {
+    EXPECT_EQ(busy[static_cast<size_t>(thread)].exchange(1), 0);
+    std::this_thread::yield();
+    busy[static_cast<size_t>(thread)].store(0);
+  });
+}
+
 TEST(ThreadPool, WakesParkedWorkers) {
   ThreadPool pool(2);
   for (int round = 0; round < 20; ++round) {
