@@ -17,7 +17,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 // e^x to 2 ulp; 0 below -87.3, where a result would be denormal, and e^88 above 88. e^0 is 1.
 // n = round(x / ln 2), then a polynomial in r = x - n ln 2 (minimax on [-ln 2 / 2, ln 2 / 2]).
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE V Exp(D d, V x) {
+HWY_INLINE V FastExp(D d, V x) {
   const hn::Rebind<std::int32_t, D> di;
   const V lowest = hn::Set(d, -87.3f);
   const V clamped = hn::Min(hn::Max(x, lowest), hn::Set(d, 88.0f));
@@ -39,7 +39,7 @@ HWY_INLINE V Exp(D d, V x) {
 // z / (1 + e^-z).
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Silu(D d, V z) {
-  return hn::Div(z, hn::Add(hn::Set(d, 1.0f), Exp(d, hn::Neg(z))));
+  return hn::Div(z, hn::Add(hn::Set(d, 1.0f), FastExp(d, hn::Neg(z))));
 }
 
 // z / 2 * (1 + tanh(u)) = z / (1 + e^-2u), with u = sqrt(2 / pi) * (z + 0.044715 z^3).
@@ -47,7 +47,24 @@ template <class D, class V = hn::Vec<D>>
 HWY_INLINE V GeluTanh(D d, V z) {
   const V minus_twice = hn::Set(d, -2.0f * 0.7978845608f);
   const V cubic = hn::MulAdd(hn::Mul(hn::Set(d, 0.044715f), hn::Mul(z, z)), z, z);
-  return hn::Div(z, hn::Add(hn::Set(d, 1.0f), Exp(d, hn::Mul(minus_twice, cubic))));
+  return hn::Div(z, hn::Add(hn::Set(d, 1.0f), FastExp(d, hn::Mul(minus_twice, cubic))));
+}
+
+// tanh(x) to a few ulp: a polynomial near 0, where 1 - 2 / (1 + e^2x) would cancel.
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V Tanh(D d, V x) {
+  const V magnitude = hn::Abs(x);
+  const V one = hn::Set(d, 1.0f);
+  const V two = hn::Set(d, 2.0f);
+  const V far = hn::Sub(one, hn::Div(two, hn::Add(one, FastExp(d, hn::Mul(two, magnitude)))));
+  const V z = hn::Mul(x, x);
+  V p = hn::Set(d, -5.70498872745e-3f);
+  p = hn::MulAdd(p, z, hn::Set(d, 2.06390887954e-2f));
+  p = hn::MulAdd(p, z, hn::Set(d, -5.37397155531e-2f));
+  p = hn::MulAdd(p, z, hn::Set(d, 1.33314422036e-1f));
+  p = hn::MulAdd(p, z, hn::Set(d, -3.33332819422e-1f));
+  const V near = hn::MulAdd(hn::Mul(p, z), x, x);
+  return hn::IfThenElse(hn::Lt(magnitude, hn::Set(d, 0.625f)), near, hn::CopySign(far, x));
 }
 
 }  // namespace tonnage::HWY_NAMESPACE

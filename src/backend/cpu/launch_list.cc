@@ -202,6 +202,7 @@ class Lowering {
     args.k = F32(node.inputs[1]);
     args.v = F32(node.inputs[2]);
     args.out = F32(node.outputs[0]);
+    args.max_rows = spec_.limits.rows;
     args.positions = Positions();
     args.slots = reinterpret_cast<const std::int32_t*>(memory_.workspace + plan_.workspace.slots);
     Add(std::make_unique<AttentionLaunch>(args, *kernels_.attention, Scratch()));

@@ -49,6 +49,7 @@ struct AttentionArgs {
   const float* v = nullptr;  // [rows, kv_heads, v_dim]
   float* out = nullptr;      // [rows, heads, v_dim]
   std::int64_t rows = 0;
+  std::int64_t max_rows = 0;  // those of the workspace's limits
   // The rows of one slot stand together, their positions rising by one.
   const std::int32_t* positions = nullptr;  // [rows]
   const std::int32_t* slots = nullptr;      // [rows]

@@ -32,10 +32,10 @@ HWY_INLINE float SumOfExp(const float* logits, std::int64_t experts, float large
   auto sums = hn::Zero(d);
   std::int64_t e = 0;
   for (; e + lanes <= experts; e += lanes) {
-    sums = hn::Add(sums, Exp(d, hn::Sub(hn::LoadU(d, logits + e), hn::Set(d, largest))));
+    sums = hn::Add(sums, FastExp(d, hn::Sub(hn::LoadU(d, logits + e), hn::Set(d, largest))));
   }
   float sum = hn::GetLane(hn::SumOfLanes(d, sums));
-  for (; e < experts; ++e) sum += hn::GetLane(Exp(d1, hn::Set(d1, logits[e] - largest)));
+  for (; e < experts; ++e) sum += hn::GetLane(FastExp(d1, hn::Set(d1, logits[e] - largest)));
   return sum;
 }
 
@@ -49,7 +49,7 @@ void Route(const RouteArgs& args, std::int64_t begin, std::int64_t end) {
     const float largest = logits[ids[0]];
     float chosen = 0.0f;
     for (std::int64_t j = 0; j < args.top_k; ++j) {
-      weights[j] = hn::GetLane(Exp(d1, hn::Set(d1, logits[ids[j]] - largest)));
+      weights[j] = hn::GetLane(FastExp(d1, hn::Set(d1, logits[ids[j]] - largest)));
       chosen += weights[j];
     }
     // Normalized, the softmax's own denominator cancels out.

@@ -1,0 +1,223 @@
+#include "kernels/attention/driver.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/check.h"
+
+namespace tonnage {
+namespace {
+
+// Queries that share the keys which were brought into the cache for them.
+constexpr std::int64_t kTileQueries = 48;
+// Fewer tasks than this a thread would leave threads without work at the end.
+constexpr std::int64_t kTasksPerThread = 4;
+// Elements of keys and values that a thread writes before a second one pays.
+constexpr std::int64_t kWriteElements = 16384;
+
+std::int64_t Group(const AttentionShape& shape) { return shape.heads / shape.kv_heads; }
+
+std::int64_t MaxTileQueries(const AttentionShape& shape) {
+  return std::max(kTileQueries, Group(shape));
+}
+
+// A tile with the spans in which some row of it sees a key.
+struct TileWork {
+  AttentionTile tile;  // of kv head 0
+  std::int64_t first_span = 0;
+  std::int64_t spans = 0;
+  std::int64_t first_partial = 0;  // of the tile's [kv_heads, spans], when spans are split
+};
+
+// How the workspace is laid out: tiles, then a scratch for each thread, then partial results.
+struct Layout {
+  Layout(const AttentionShape& shape, std::int64_t rows, int threads)
+      : queries(MaxTileQueries(shape)),
+        v_dim(shape.v_dim),
+        k_dim(shape.k_dim),
+        tile_bytes(RoundUp(rows * Bytes{sizeof(TileWork)}, 64)),
+        scratch_bytes(
+            FloatBytes(queries * (k_dim + kAttentionPageTokens) + 2 * PartialFloats(queries))),
+        partial_bytes(FloatBytes(PartialFloats(Group(shape)))),
+        partials_offset(tile_bytes + threads * scratch_bytes) {}
+
+  static Bytes FloatBytes(std::int64_t floats) {
+    return RoundUp(floats * Bytes{sizeof(float)}, 64);
+  }
+  std::int64_t PartialFloats(std::int64_t count) const { return count * (2 + v_dim); }
+
+  static AttentionPartial PartialAt(float* data, std::int64_t count) {
+    return {.largest = data, .sum = data + count, .acc = data + 2 * count};
+  }
+  AttentionScratch Scratch(std::uint8_t* workspace, int thread) const {
+    auto* data = reinterpret_cast<float*>(workspace + tile_bytes + thread * scratch_bytes);
+    float* scores = data + queries * k_dim;
+    float* partials = scores + queries * kAttentionPageTokens;
+    return {.q = data,
+            .scores = scores,
+            .span = PartialAt(partials, queries),
+            .total = PartialAt(partials + PartialFloats(queries), queries)};
+  }
+  // The n-th partial result of a tile of one row.
+  AttentionPartial Partial(std::uint8_t* workspace, std::int64_t n, std::int64_t group) const {
+    return PartialAt(reinterpret_cast<float*>(workspace + partials_offset + n * partial_bytes),
+                     group);
+  }
+
+  std::int64_t queries, v_dim, k_dim;
+  Bytes tile_bytes, scratch_bytes, partial_bytes, partials_offset;
+};
+
+std::int64_t TasksWanted(int threads) { return kTasksPerThread * threads; }
+
+std::int64_t MaxSpans(const AttentionShape& shape, std::int64_t context_tokens) {
+  const std::int64_t all = CeilDiv(context_tokens, kAttentionSpanTokens);
+  return shape.window == 0 ? all : std::min(all, CeilDiv(shape.window, kAttentionSpanTokens) + 1);
+}
+
+// One run over the cache for a step.
+class TiledAttention {
+ public:
+  TiledAttention(const AttentionFunctions& functions, const AttentionArgs& args,
+                 std::span<std::uint8_t> workspace, std::int64_t max_rows, ThreadPool& pool)
+      : functions_(functions),
+        args_(args),
+        shape_(args.shape),
+        group_(Group(args.shape)),
+        workspace_(workspace.data()),
+        layout_(args.shape, max_rows, pool.threads()),
+        tiles_(reinterpret_cast<TileWork*>(workspace.data())),
+        pool_(pool) {}
+
+  void Run() {
+    Write();
+    std::int64_t tile_rows = std::max<std::int64_t>(1, kTileQueries / group_);
+    const std::int64_t wanted = TasksWanted(pool_.threads());
+    MakeTiles(tile_rows);
+    while (tile_rows > 1 && tile_count_ * shape_.kv_heads < wanted) {
+      tile_rows = (tile_rows + 1) / 2;
+      MakeTiles(tile_rows);
+    }
+    const bool is_split = tile_rows == 1 && tile_count_ * shape_.kv_heads < wanted &&
+                          partial_count_ > tile_count_ * shape_.kv_heads;
+    if (is_split) {
+      RunSplit();
+    } else {
+      RunWhole();
+    }
+  }
+
+ private:
+  void Write() {
+    const std::int64_t row_elements = shape_.kv_heads * (shape_.k_dim + shape_.v_dim);
+    const std::int64_t block = std::max<std::int64_t>(1, kWriteElements / row_elements);
+    pool_.Run(CeilDiv(args_.rows, block), [&](std::int64_t i) {
+      functions_.write(args_, i * block, std::min(args_.rows, (i + 1) * block));
+    });
+  }
+
+  // Neighbouring rows of one slot, at most `tile_rows` of them.
+  void MakeTiles(std::int64_t tile_rows) {
+    tile_count_ = 0;
+    partial_count_ = 0;
+    for (std::int64_t row = 0; row < args_.rows;) {
+      const std::int64_t limit = std::min(args_.rows - row, tile_rows);
+      std::int64_t rows = 1;
+      while (rows < limit && args_.slots[row + rows] == args_.slots[row]) ++rows;
+      const std::int64_t position = args_.positions[row];
+      const std::int64_t first_key =
+          shape_.window == 0 ? 0 : std::max<std::int64_t>(0, position - shape_.window + 1);
+      const std::int64_t first_span = first_key / kAttentionSpanTokens;
+      const std::int64_t spans = (position + rows - 1) / kAttentionSpanTokens + 1 - first_span;
+      tiles_[tile_count_++] = {.tile = {.first_row = row,
+                                        .rows = rows,
+                                        .kv_head = 0,
+                                        .first_position = position,
+                                        .slot = args_.slots[row]},
+                               .first_span = first_span,
+                               .spans = spans,
+                               .first_partial = partial_count_};
+      partial_count_ += spans * shape_.kv_heads;
+      row += rows;
+    }
+  }
+
+  void Clear(const AttentionPartial& total, std::int64_t queries) const {
+    std::fill(total.largest, total.largest + queries, -std::numeric_limits<float>::infinity());
+    std::fill(total.sum, total.sum + queries, 0.0f);
+    std::fill(total.acc, total.acc + queries * shape_.v_dim, 0.0f);
+  }
+
+  // A task for each tile and kv head. The last tiles of a prefill see the most keys and go first.
+  void RunWhole() {
+    pool_.Run(tile_count_ * shape_.kv_heads, [&](std::int64_t i, int thread) {
+      const TileWork& work = tiles_[tile_count_ - 1 - i / shape_.kv_heads];
+      AttentionTile tile = work.tile;
+      tile.kv_head = i % shape_.kv_heads;
+      const std::int64_t queries = tile.rows * group_;
+      const AttentionScratch scratch = layout_.Scratch(workspace_, thread);
+      functions_.load_queries(args_, tile, scratch.q);
+      Clear(scratch.total, queries);
+      for (std::int64_t s = 0; s < work.spans; ++s) {
+        functions_.attend(args_, tile, work.first_span + s, scratch, scratch.span);
+        functions_.merge(shape_, queries, scratch.span, scratch.total);
+      }
+      functions_.finish(args_, tile, scratch.total);
+    });
+  }
+
+  // A task for each span of each tile and kv head, then one to merge the spans of each.
+  void RunSplit() {
+    pool_.Run(partial_count_, [&](std::int64_t i, int thread) {
+      std::int64_t t = tile_count_ - 1;
+      while (tiles_[t].first_partial > i) --t;
+      const TileWork& work = tiles_[t];
+      AttentionTile tile = work.tile;
+      tile.kv_head = (i - work.first_partial) / work.spans;
+      const std::int64_t span = work.first_span + (i - work.first_partial) % work.spans;
+      const AttentionScratch scratch = layout_.Scratch(workspace_, thread);
+      functions_.load_queries(args_, tile, scratch.q);
+      functions_.attend(args_, tile, span, scratch, layout_.Partial(workspace_, i, group_));
+    });
+    pool_.Run(tile_count_ * shape_.kv_heads, [&](std::int64_t i, int thread) {
+      const TileWork& work = tiles_[i / shape_.kv_heads];
+      AttentionTile tile = work.tile;
+      tile.kv_head = i % shape_.kv_heads;
+      const AttentionPartial total = layout_.Scratch(workspace_, thread).total;
+      Clear(total, group_);
+      for (std::int64_t s = 0; s < work.spans; ++s) {
+        const std::int64_t n = work.first_partial + tile.kv_head * work.spans + s;
+        functions_.merge(shape_, group_, layout_.Partial(workspace_, n, group_), total);
+      }
+      functions_.finish(args_, tile, total);
+    });
+  }
+
+  const AttentionFunctions& functions_;
+  const AttentionArgs& args_;
+  const AttentionShape& shape_;
+  const std::int64_t group_;
+  std::uint8_t* workspace_;
+  const Layout layout_;
+  TileWork* tiles_;
+  ThreadPool& pool_;
+  std::int64_t tile_count_ = 0;
+  std::int64_t partial_count_ = 0;
+};
+
+}  // namespace
+
+Bytes TiledAttentionWorkspaceBytes(const AttentionShape& shape, const AttentionLimits& limits) {
+  const Layout layout(shape, limits.rows, limits.threads);
+  const std::int64_t split_tasks =
+      std::min(limits.rows * shape.kv_heads, TasksWanted(limits.threads) - 1);
+  return layout.partials_offset +
+         split_tasks * MaxSpans(shape, limits.context_tokens) * layout.partial_bytes;
+}
+
+void RunTiledAttention(const AttentionFunctions& functions, const AttentionArgs& args,
+                       std::span<std::uint8_t> workspace, ThreadPool& pool) {
+  TiledAttention(functions, args, workspace, args.max_rows, pool).Run();
+}
+
+}  // namespace tonnage

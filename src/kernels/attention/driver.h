@@ -1,0 +1,62 @@
+// The part of attention that is the same for every vector level: a step is cut into tiles, tiles
+// and (when there are few) spans of keys are handed to threads, and the partial results of spans
+// are merged in rising order. Spans begin at fixed positions and are merged even by a thread that
+// runs them all, so that the cut changes no bit.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/attention/attention.h"
+
+namespace tonnage {
+
+// Keys of one partial result.
+inline constexpr std::int64_t kAttentionSpanTokens = 16 * kAttentionPageTokens;
+
+// Neighbouring rows of one slot with the query heads of one kv head: query i of the tile is head
+// i % group of row first_row + i / group, where group = heads / kv_heads.
+struct AttentionTile {
+  std::int64_t first_row = 0;
+  std::int64_t rows = 0;
+  std::int64_t kv_head = 0;
+  std::int64_t first_position = 0;
+  std::int64_t slot = 0;
+};
+
+// Softmax sums of a tile's queries over some keys, relative to the largest score among them.
+struct AttentionPartial {
+  float* largest = nullptr;  // [queries]; -inf before the first key
+  float* sum = nullptr;      // [queries], of exp(score - largest)
+  float* acc = nullptr;      // [queries, v_dim], of exp(score - largest) * value
+};
+
+// What one thread needs while it works on a tile.
+struct AttentionScratch {
+  float* q = nullptr;       // [queries, k_dim], scaled
+  float* scores = nullptr;  // [queries, page tokens]
+  AttentionPartial span;
+  AttentionPartial total;
+};
+
+// The inner functions, compiled for one vector level.
+struct AttentionFunctions {
+  // Writes the keys and values of rows [begin, end) to the cache.
+  void (*write)(const AttentionArgs& args, std::int64_t begin, std::int64_t end);
+  void (*load_queries)(const AttentionArgs& args, const AttentionTile& tile, float* q);
+  // The partial result over the keys of one span that the tile sees.
+  void (*attend)(const AttentionArgs& args, const AttentionTile& tile, std::int64_t span,
+                 const AttentionScratch& scratch, const AttentionPartial& partial);
+  // total += partial.
+  void (*merge)(const AttentionShape& shape, std::int64_t queries, const AttentionPartial& partial,
+                const AttentionPartial& total);
+  // The tile's part of args.out.
+  void (*finish)(const AttentionArgs& args, const AttentionTile& tile,
+                 const AttentionPartial& total);
+};
+
+Bytes TiledAttentionWorkspaceBytes(const AttentionShape& shape, const AttentionLimits& limits);
+void RunTiledAttention(const AttentionFunctions& functions, const AttentionArgs& args,
+                       std::span<std::uint8_t> workspace, ThreadPool& pool);
+
+}  // namespace tonnage
