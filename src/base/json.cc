@@ -5,7 +5,8 @@
 namespace tonnage {
 namespace {
 
-// Builds the value through nlohmann's DOM parser, refusing depth beyond the bound before it can cost stack.
+// Builds the value through nlohmann's DOM parser, refusing depth beyond the bound before it can
+// cost stack.
 class DepthGuard {
  public:
   explicit DepthGuard(int max_depth) : max_depth_(max_depth) {}
@@ -51,7 +52,8 @@ Result<std::int64_t> JsonInt(const Json& object, std::string_view key, std::int6
   if (value == nullptr) return fallback;
   if (value->is_number_unsigned()) {
     const auto number = value->get<std::uint64_t>();
-    if (number > static_cast<std::uint64_t>(INT64_MAX)) return Unreadable("`{}` is out of range", key);
+    if (number > static_cast<std::uint64_t>(INT64_MAX))
+      return Unreadable("`{}` is out of range", key);
     return static_cast<std::int64_t>(number);
   }
   if (value->is_number_integer()) return value->get<std::int64_t>();
@@ -88,6 +90,20 @@ Result<std::string> JsonString(const Json& object, std::string_view key, std::st
   if (value == nullptr) return fallback;
   if (!value->is_string()) return WrongType(key, "a string", *value);
   return value->get<std::string>();
+}
+
+Result<std::vector<std::int32_t>> IdsFromJson(const Json& value) {
+  if (!value.is_array())
+    return InvalidArgument("an array of token ids is wanted, not {}", value.type_name());
+  std::vector<std::int32_t> ids;
+  ids.reserve(value.size());
+  for (const Json& id : value) {
+    if (!id.is_number_unsigned() || id.get<std::uint64_t>() > INT32_MAX) {
+      return InvalidArgument("`{}` at place {} is not a token id", DumpJson(id), ids.size());
+    }
+    ids.push_back(id.get<std::int32_t>());
+  }
+  return ids;
 }
 
 std::string DumpJson(const Json& value) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
@@ -12,11 +13,12 @@ namespace tonnage {
 
 using Json = nlohmann::ordered_json;
 
-// Parses `text`; nesting deeper than `max_depth` and anything malformed is an error that gives the byte.
+// Parses `text`; nesting deeper than `max_depth` and anything malformed is an error that gives the
+// byte.
 Result<Json> ParseJson(std::string_view text, int max_depth = 200);
 
-// Typed access for configuration: the value of `key`, or the fallback when it is absent or null; another type or a
-// number out of range is an error that names the key.
+// Typed access for configuration: the value of `key`, or the fallback when it is absent or null;
+// another type or a number out of range is an error that names the key.
 Result<std::int64_t> JsonInt(const Json& object, std::string_view key, std::int64_t fallback);
 Result<double> JsonDouble(const Json& object, std::string_view key, double fallback);
 Result<bool> JsonBool(const Json& object, std::string_view key, bool fallback);
@@ -24,6 +26,9 @@ Result<std::string> JsonString(const Json& object, std::string_view key, std::st
 
 // The same, where the key must be there.
 Result<std::int64_t> JsonRequiredInt(const Json& object, std::string_view key);
+
+// An array of token ids: whole numbers of 0 to 2^31 - 1.
+Result<std::vector<std::int32_t>> IdsFromJson(const Json& value);
 
 // The member, or nullptr when `value` is no object, lacks it, or holds null there.
 const Json* JsonFind(const Json& value, std::string_view key);

@@ -15,15 +15,26 @@ TEST(Json, RefusesWhatIsMalformedOrTooDeep) {
 }
 
 TEST(Json, TypedAccessNamesTheKey) {
-  const Json config = *ParseJson(R"({"layers": 4, "eps": 1e-5, "big": 18446744073709551615, "name": null, "w": 4.0})");
+  const Json config = *ParseJson(
+      R"({"layers": 4, "eps": 1e-5, "big": 18446744073709551615, "name": null, "w": 4.0})");
   EXPECT_EQ(*JsonInt(config, "layers", 0), 4);
   EXPECT_EQ(*JsonInt(config, "w", 0), 4);
   EXPECT_EQ(*JsonInt(config, "absent", 9), 9);
   EXPECT_EQ(*JsonString(config, "name", "none"), "none");
   EXPECT_DOUBLE_EQ(*JsonDouble(config, "eps", 0), 1e-5);
   EXPECT_NE(JsonInt(config, "big", 0).error().message().find("`big`"), std::string::npos);
-  EXPECT_NE(JsonBool(config, "layers", false).error().message().find("`layers`"), std::string::npos);
+  EXPECT_NE(JsonBool(config, "layers", false).error().message().find("`layers`"),
+            std::string::npos);
   EXPECT_NE(JsonRequiredInt(config, "heads").error().message().find("`heads`"), std::string::npos);
+}
+
+TEST(Json, IdsAreCheckedOneByOne) {
+  EXPECT_EQ(*IdsFromJson(*ParseJson("[0, 5, 2147483647]")),
+            (std::vector<std::int32_t>{0, 5, 2147483647}));
+  EXPECT_TRUE(IdsFromJson(*ParseJson("[]"))->empty());
+  for (const char* bad : {"{}", "[1.5]", "[-1]", "[2147483648]", "[\"1\"]", "[null]", "7"}) {
+    EXPECT_EQ(IdsFromJson(*ParseJson(bad)).error().code(), Code::kInvalidArgument) << bad;
+  }
 }
 
 TEST(Json, DumpReplacesBadBytes) { EXPECT_EQ(DumpJson(Json("a\xff")), "\"a\xef\xbf\xbd\""); }

@@ -5,6 +5,8 @@
 
 namespace tonnage::cli {
 
+void DefineLogits(CLI::App& app, const Environment& environment, Action& action);
+void DefinePlan(CLI::App& app, const Environment& environment, Action& action);
 void DefineList(CLI::App& app, const Environment& environment, Action& action);
 void DefinePull(CLI::App& app, const Environment& environment, Action& action);
 void DefineRm(CLI::App& app, const Environment& environment, Action& action);

@@ -14,9 +14,11 @@ constexpr std::string_view kInside =
     "For looking inside (one JSON value a line in, one a line out)";
 
 constexpr Command kCommands[] = {
+    {"plan", kPeople, "what a load would take, and whether it fits; loads nothing", DefinePlan},
     {"pull", kPeople, "fetch a model into the store", DefinePull},
     {"list", kPeople, "the models in the store", DefineList},
     {"rm", kPeople, "remove a model from the store", DefineRm},
+    {"logits", kInside, "the model's logits for token ids, written to a file", DefineLogits},
     {"version", kPeople, "print the version and what this processor offers", DefineVersion},
 };
 

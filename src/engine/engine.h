@@ -93,7 +93,7 @@ class Engine {
   const SchedulerLimits scheduler_limits_;
 
   // Of the stepping thread.
-  KvPages pages_;
+  KvPagePool pages_;
   SamplerScratch scratch_;
   std::vector<SequencePtr> running_;      // in the order of arrival
   std::vector<SequenceState> states_;     // of running_

@@ -20,7 +20,7 @@ KvReservation::~KvReservation() {
   if (pages_ != nullptr) pages_->Release(slot_);
 }
 
-KvPages::KvPages(std::int64_t slots, std::int64_t context_tokens)
+KvPagePool::KvPagePool(std::int64_t slots, std::int64_t context_tokens)
     : pages_per_slot_(CeilDiv(context_tokens, kKvPageTokens)),
       table_(static_cast<size_t>(slots * pages_per_slot_), -1) {
   for (std::int64_t slot = slots; slot-- > 0;) {
@@ -31,12 +31,12 @@ KvPages::KvPages(std::int64_t slots, std::int64_t context_tokens)
   }
 }
 
-std::span<std::int32_t> KvPages::Row(std::int32_t slot) {
+std::span<std::int32_t> KvPagePool::Row(std::int32_t slot) {
   return std::span(table_).subspan(static_cast<size_t>(slot * pages_per_slot_),
                                    static_cast<size_t>(pages_per_slot_));
 }
 
-std::optional<KvReservation> KvPages::Reserve(std::int64_t tokens) {
+std::optional<KvReservation> KvPagePool::Reserve(std::int64_t tokens) {
   const std::int64_t pages = CeilDiv(tokens, kKvPageTokens);
   CHECK(pages >= 1 && pages <= pages_per_slot_) << tokens << " tokens in one slot";
   if (free_slots_.empty() || free_pages() < pages) return std::nullopt;
@@ -49,7 +49,7 @@ std::optional<KvReservation> KvPages::Reserve(std::int64_t tokens) {
   return KvReservation(this, slot);
 }
 
-void KvPages::Release(std::int32_t slot) {
+void KvPagePool::Release(std::int32_t slot) {
   for (std::int32_t& page : Row(slot)) {
     if (page < 0) break;
     free_pages_.push_back(std::exchange(page, -1));

@@ -13,7 +13,7 @@
 
 namespace tonnage {
 
-class KvPages;
+class KvPagePool;
 
 // One slot and its pages, given back when destroyed.
 class KvReservation {
@@ -24,17 +24,17 @@ class KvReservation {
   std::int32_t slot() const { return slot_; }
 
  private:
-  friend class KvPages;
-  KvReservation(KvPages* pages, std::int32_t slot) : pages_(pages), slot_(slot) {}
-  KvPages* pages_;
+  friend class KvPagePool;
+  KvReservation(KvPagePool* pages, std::int32_t slot) : pages_(pages), slot_(slot) {}
+  KvPagePool* pages_;
   std::int32_t slot_;
 };
 
-class KvPages {
+class KvPagePool {
  public:
-  KvPages(std::int64_t slots, std::int64_t context_tokens);
-  KvPages(const KvPages&) = delete;
-  KvPages& operator=(const KvPages&) = delete;
+  KvPagePool(std::int64_t slots, std::int64_t context_tokens);
+  KvPagePool(const KvPagePool&) = delete;
+  KvPagePool& operator=(const KvPagePool&) = delete;
 
   // A slot with pages for `tokens` (1 <= tokens <= the context), or nothing while none is free.
   std::optional<KvReservation> Reserve(std::int64_t tokens);

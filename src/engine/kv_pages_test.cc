@@ -9,8 +9,8 @@
 namespace tonnage {
 namespace {
 
-TEST(KvPages, ReservesTheWorstCaseAndGivesItBack) {
-  KvPages pages(2, 200);  // four pages a slot
+TEST(KvPagePool, ReservesTheWorstCaseAndGivesItBack) {
+  KvPagePool pages(2, 200);  // four pages a slot
   EXPECT_EQ(pages.free_pages(), 8);
   {
     auto a = pages.Reserve(65);
@@ -29,8 +29,8 @@ TEST(KvPages, ReservesTheWorstCaseAndGivesItBack) {
   EXPECT_EQ(pages.free_pages(), 8);
 }
 
-TEST(KvPages, NoPageIsEverHeldTwice) {
-  KvPages pages(5, 640);
+TEST(KvPagePool, NoPageIsEverHeldTwice) {
+  KvPagePool pages(5, 640);
   std::vector<KvReservation> held;
   Random random(1);
   for (int i = 0; i < 2000; ++i) {

@@ -147,7 +147,7 @@ Status StoreWeights(const OpenedModel& model, const Graph& graph, WeightStore& s
 
 // One row of one slot: whatever a first step finds out, it finds before the first request.
 Status WarmUp(Backend& backend, Program& program, const CacheSettings& cache) {
-  KvPages pages(cache.slots, cache.context_tokens);
+  KvPagePool pages(cache.slots, cache.context_tokens);
   const auto reservation = pages.Reserve(1);
   const std::int32_t token = 0, position = 0, slot = reservation->slot(), row = 0;
   ASSIGN_OR_RETURN(const Event event, backend.Submit(program, {.tokens = {&token, 1},

@@ -1,0 +1,117 @@
+#include "cli/runtime.h"
+
+#include <cstdio>
+
+#include "base/cores.h"
+#include "checkpoint/store.h"
+#include "memory/host_memory.h"
+
+namespace tonnage::cli {
+namespace {
+
+// Buffers are counted for devices whose drivers limit them; the host's only limit is bytes.
+constexpr std::int64_t kHostBuffers = INT64_MAX;
+
+Result<DType> ParseKvDType(const std::string& word) {
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
+    if (DTypeName(dtype) == word) return dtype;
+  }
+  return InvalidArgument("--kv {}: use f32, f16 or bf16", word);
+}
+
+Result<Precision> ParsePrecision(const std::string& word) {
+  if (word == "exact") return Precision::kExact;
+  if (word == "fast") return Precision::kFast;
+  return InvalidArgument("--precision {}: use exact or fast", word);
+}
+
+}  // namespace
+
+void ModelOptions::AddTo(CLI::App& app) {
+  app.add_option("MODEL", model, "a name in the store, a folder, or a GGUF file")->required();
+  app.add_option("--context", context_tokens,
+                 "tokens of the longest conversation (default: the model's, at most 8192)")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--slots", slots, "conversations at a time")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
+  app.add_option("--kv", kv_dtype, "the cache's numbers: f32, f16 or bf16")->capture_default_str();
+  app.add_option("--precision", precision,
+                 "exact: float32 activations; fast: 8-bit ones where weights are quantized")
+      ->capture_default_str();
+  app.add_option("--memory-limit", memory_limit,
+                 "lower the memory that a load may take, such as 8G");
+  app.add_option("--threads", threads, "threads that compute (default: one a usable core)")
+      ->check(CLI::Range(1, 1024));
+  app.add_option("--cpu", processor,
+                 "use no more of the processor than: portable, avx2, avx512, vnni, amx");
+  app.add_option("--kernel", kernel,
+                 "use this kernel variant wherever a family has it, such as reference");
+}
+
+Result<LoadSettings> ModelOptions::Settings() const {
+  LoadSettings settings;
+  settings.context_tokens = context_tokens;
+  settings.slots = slots;
+  ASSIGN_OR_RETURN(settings.kv_dtype, ParseKvDType(kv_dtype));
+  ASSIGN_OR_RETURN(settings.precision, ParsePrecision(precision));
+  return settings;
+}
+
+Result<std::unique_ptr<Runtime>> Runtime::Open(const ModelOptions& options,
+                                               const Environment& environment) {
+  std::unique_ptr<Runtime> runtime(new Runtime());
+  CpuFeatures features = CpuFeatures::Detect();
+  if (!options.processor.empty()) {
+    ASSIGN_OR_RETURN(features, features.LoweredTo(options.processor));
+  }
+  ASSIGN_OR_RETURN(
+      const MemoryLimit limit,
+      ResolveHostBudget(ReadHostLimits(), {{"--memory-limit", options.memory_limit},
+                                           {"TONNAGE_MEMORY_LIMIT", environment.memory_limit}}));
+  ASSIGN_OR_RETURN(const auto path, ModelStore(environment.home).Resolve(options.model));
+  runtime->path_ = path.string();
+  ASSIGN_OR_RETURN(OpenedModel opened, OpenModel(runtime->path_));
+  runtime->model_ = std::make_unique<OpenedModel>(std::move(opened));
+  runtime->threads_ = options.threads > 0 ? options.threads : UsableCores();
+  runtime->available_ = {limit.bytes, limit.source};
+  runtime->budget_ = std::make_unique<Budget>(limit.bytes, kHostBuffers, limit.source);
+  runtime->allocator_ = std::make_unique<HostAllocator>(&runtime->ledger_, runtime->budget_.get());
+  runtime->backend_ = std::make_unique<CpuBackend>(
+      CpuBackendOptions{
+          .features = features, .threads = runtime->threads_, .kernel = options.kernel},
+      *runtime->allocator_, runtime->ledger_);
+  return runtime;
+}
+
+Runtime::~Runtime() = default;
+
+Result<Engine*> Runtime::Load(const LoadSettings& settings, const Environment& environment) {
+  ProgressLine progress("loading", environment.stderr_is_terminal);
+  LoadHooks hooks;
+  hooks.progress = [&](Bytes done, Bytes total, std::string_view) { progress.Show(done, total); };
+  ASSIGN_OR_RETURN(LoadedModel loaded,
+                   LoadModel(*model_, *backend_, *allocator_, settings, available_, hooks));
+  engine_ = std::make_unique<Engine>(std::move(loaded));
+  return engine_.get();
+}
+
+ProgressLine::ProgressLine(std::string label, bool shown)
+    : label_(std::move(label)), shown_(shown) {}
+
+ProgressLine::~ProgressLine() {
+  if (last_percent_ >= 0) std::fputs("\r\033[K", stderr);
+}
+
+void ProgressLine::Show(Bytes done, Bytes total) {
+  constexpr int kWidth = 30;
+  const int percent = total > 0 ? static_cast<int>(100 * done / total) : 100;
+  if (!shown_ || percent == last_percent_) return;
+  last_percent_ = percent;
+  const std::string bar(static_cast<size_t>(percent * kWidth / 100), '=');
+  std::fprintf(stderr, "\r%s [%-*s] %3d%%  %s of %s\033[K", label_.c_str(), kWidth, bar.c_str(),
+               percent, FormatBytes(done).c_str(), FormatBytes(total).c_str());
+  std::fflush(stderr);
+}
+
+}  // namespace tonnage::cli

@@ -1,0 +1,83 @@
+// Everything that commands need around a model: the options they share, the budget, the CPU
+// backend, the opened checkpoint and, once loaded, the engine. Owns all of it, and takes it down in
+// the right order. One thread.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "admission/quote.h"
+#include "backend/cpu/cpu_backend.h"
+#include "cli/command.h"
+#include "engine/engine.h"
+#include "engine/loader.h"
+#include "memory/buffer.h"
+#include "models/open.h"
+
+namespace tonnage::cli {
+
+struct ModelOptions {
+  std::string model;  // as the user names it
+  int threads = 0;    // 0: one a usable core
+  std::string memory_limit;
+  std::optional<std::int64_t> context_tokens;
+  std::int64_t slots = 1;
+  std::string kv_dtype = "f16";
+  std::string precision = "fast";
+  std::string processor;  // a lower level than this machine's
+  std::string kernel;     // a kernel variant by name
+
+  // Declares MODEL and the options of a load.
+  void AddTo(CLI::App& app);
+  Result<LoadSettings> Settings() const;
+};
+
+class Runtime {
+ public:
+  // Opens the model's header and resolves the budget. No weight is read.
+  static Result<std::unique_ptr<Runtime>> Open(const ModelOptions& options,
+                                               const Environment& environment);
+  ~Runtime();
+
+  const std::string& path() const { return path_; }
+  const OpenedModel& model() const { return *model_; }
+  const Available& available() const { return available_; }
+  Backend& backend() { return *backend_; }
+  int threads() const { return threads_; }
+  const Ledger& ledger() const { return ledger_; }
+
+  // Loads the model and starts its engine; a progress line goes to standard error when that is a
+  // terminal.
+  Result<Engine*> Load(const LoadSettings& settings, const Environment& environment);
+
+ private:
+  Runtime() = default;
+
+  std::string path_;
+  int threads_ = 1;
+  Available available_;
+  Ledger ledger_;
+  std::unique_ptr<Budget> budget_;
+  std::unique_ptr<HostAllocator> allocator_;
+  std::unique_ptr<CpuBackend> backend_;
+  std::unique_ptr<OpenedModel> model_;
+  std::unique_ptr<Engine> engine_;
+};
+
+// A byte-progress line that redraws itself; shows nothing when standard error is no terminal.
+class ProgressLine {
+ public:
+  ProgressLine(std::string label, bool shown);
+  ~ProgressLine();
+  void Show(Bytes done, Bytes total);
+
+ private:
+  std::string label_;
+  bool shown_;
+  int last_percent_ = -1;
+};
+
+}  // namespace tonnage::cli
