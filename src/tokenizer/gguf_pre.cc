@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "tokenizer/unicode.h"
+#include "tokenizer/utf8.h"
+
 namespace tonnage {
 namespace {
 
@@ -162,7 +165,67 @@ constexpr GgufPreTokenizer kRows[] = {
 #undef NOT_HAN
 #undef KIMI
 
+// Cuts runs of digits in threes, counted from the right.
+class DigitGroups : public PreTokenizer {
+ public:
+  explicit DigitGroups(CutStep::Kind kind) : kind_(kind) {}
+
+  Status Split(PieceList& list) const override {
+    list.Map([&](const Piece& piece, std::vector<Piece>& out) {
+      std::size_t begin = 0;
+      for (const std::size_t cut : Cuts(piece.text)) {
+        out.push_back(piece.Slice(begin, cut));
+        begin = cut;
+      }
+      out.push_back(piece.Slice(begin, piece.text.size()));
+    });
+    return {};
+  }
+
+ private:
+  // Where to cut, ascending.
+  std::vector<std::size_t> Cuts(std::string_view text) const {
+    const CharClasses& classes = CharClasses::Get();
+    const std::uint32_t digit = kind_ == CutStep::Kind::kNumbersInThrees ? kNumber : kNd;
+    std::vector<std::size_t> cuts;
+    std::vector<std::size_t> run;  // where each digit of the run begins
+    for (std::size_t at = 0;;) {
+      const std::size_t begin = at;
+      const std::uint32_t bits = at < text.size() ? classes[NextChar(text, at)] : 0;
+      if ((bits & digit) != 0) {
+        run.push_back(begin);
+        continue;
+      }
+      const bool bounded = (bits & kRegexWord) == 0;
+      if (!run.empty() && (bounded || kind_ != CutStep::Kind::kWholeDigitsInThrees)) {
+        const bool isolated = kind_ != CutStep::Kind::kCutsBetweenThrees;
+        if (isolated && run.size() % 3 != 0) cuts.push_back(run.front());
+        for (std::size_t i = run.size() % 3; i < run.size(); i += 3) cuts.push_back(run[i]);
+        if (isolated) cuts.push_back(begin);
+      }
+      run.clear();
+      if (begin == text.size()) return cuts;
+    }
+  }
+
+  CutStep::Kind kind_;
+};
+
 }  // namespace
+
+Result<std::vector<std::unique_ptr<PreTokenizer>>> MakeCutSteps(const GgufPreTokenizer& row) {
+  std::vector<std::unique_ptr<PreTokenizer>> steps;
+  for (const CutStep& step : row.steps) {
+    if (step.kind != CutStep::Kind::kPattern) {
+      steps.push_back(std::make_unique<DigitGroups>(step.kind));
+      continue;
+    }
+    ASSIGN_OR_RETURN(auto split,
+                     MakeSplitRegexPreTokenizer(step.pattern, SplitBehavior::kIsolated, false));
+    steps.push_back(std::move(split));
+  }
+  return steps;
+}
 
 std::span<const GgufPreTokenizer> GgufPreTokenizers() { return kRows; }
 

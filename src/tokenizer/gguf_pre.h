@@ -3,10 +3,13 @@
 // allocated.
 #pragma once
 
+#include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
+#include "tokenizer/pre_tokenizer.h"
 
 namespace tonnage {
 
@@ -42,5 +45,8 @@ struct GgufPreTokenizer {
 // An empty name means "default". Unknown names are refused.
 Result<const GgufPreTokenizer*> FindGgufPreTokenizer(std::string_view name);
 std::span<const GgufPreTokenizer> GgufPreTokenizers();
+
+// Its steps, without the byte-level alphabet.
+Result<std::vector<std::unique_ptr<PreTokenizer>>> MakeCutSteps(const GgufPreTokenizer& row);
 
 }  // namespace tonnage

@@ -64,12 +64,15 @@ Result<Plamo> Plamo::Create(std::vector<PlamoRow> rows) {
   std::vector<ByteTrie::Entry> entries;
   for (int id = 0; id < static_cast<int>(result.rows_.size()); ++id) {
     const PlamoRow& row = result.rows_[id];
+    if (!result.ids_.emplace(row.text, id).second) {
+      return Unreadable("row {}: \"{}\" is there twice", id, row.text);
+    }
     if (row.type == PlamoRow::Type::kByte) {
       const int byte = ParseByteToken(row.text);
       if (byte < 0) return Unreadable("row {}: \"{}\" is no byte token", id, row.text);
       result.byte_ids_[byte] = id;
-      continue;
     }
+    if (row.type != PlamoRow::Type::kNormal) continue;
     const double scaled = std::nearbyint(row.score * kScoreScale);
     // Anything else, infinities and NaN too, can never be part of a split.
     if (!(std::fabs(scaled) < static_cast<double>(kInvalidCost))) continue;
@@ -115,6 +118,94 @@ void Plamo::Encode(std::string_view text, std::vector<int>& ids) const {
       ids.push_back(byte_ids_[static_cast<std::uint8_t>(byte)]);
     }
   }
+}
+
+std::optional<TokenId> Plamo::Find(std::string_view text) const {
+  const auto it = ids_.find(text);
+  return it == ids_.end() ? std::nullopt : std::optional<TokenId>(it->second);
+}
+
+namespace {
+
+using Shared = std::shared_ptr<const Plamo>;
+
+class PlamoModel : public TokenModel {
+ public:
+  explicit PlamoModel(Shared plamo) : plamo_(std::move(plamo)) {}
+
+  Status Encode(std::span<const Piece> pieces, ModelState*,
+                std::vector<TokenId>& ids) const override {
+    for (const Piece& piece : pieces) plamo_->Encode(piece.text, ids);
+    return {};
+  }
+  std::optional<TokenId> TokenToId(std::string_view token) const override {
+    return plamo_->Find(token);
+  }
+  std::optional<std::string_view> IdToToken(TokenId id) const override {
+    if (id < 0 || id > max_id()) return std::nullopt;
+    return plamo_->rows()[id].text;
+  }
+  std::size_t vocab_size() const override { return plamo_->rows().size(); }
+  TokenId max_id() const override { return static_cast<TokenId>(vocab_size()) - 1; }
+
+ private:
+  Shared plamo_;
+};
+
+class PlamoStage : public TokenStage {
+ public:
+  explicit PlamoStage(Shared plamo) : plamo_(std::move(plamo)) {}
+
+ protected:
+  Status Token(std::string token, std::vector<DecodeChunk>& out) override {
+    const std::optional<TokenId> id = plamo_->Find(token);
+    if (id && plamo_->rows()[*id].type == PlamoRow::Type::kByte) {
+      token = static_cast<char>(ParseByteToken(token));
+    }
+    Push(token, false, out);
+    return {};
+  }
+  Status End(std::vector<DecodeChunk>& out) override {
+    Push({}, true, out);
+    return {};
+  }
+
+ private:
+  void Push(std::string_view bytes, bool last, std::vector<DecodeChunk>& out) {
+    std::string text;
+    bytes_.Push(bytes, last, text);
+    if (!text.empty()) out.push_back({std::move(text)});
+  }
+
+  Shared plamo_;
+  Utf8Stream bytes_{Utf8Stream::Replace::kMaximalPart};
+};
+
+class PlamoDecoder : public Decoder {
+ public:
+  explicit PlamoDecoder(Shared plamo) : plamo_(std::move(plamo)) {}
+  Status Decode(std::vector<std::string>& tokens) const override {
+    const auto stage = std::make_unique<PlamoStage>(plamo_);
+    return RunStage(*stage, tokens);
+  }
+
+ private:
+  Shared plamo_;
+};
+
+}  // namespace
+
+Result<TokenizerParts> MakePlamoParts(std::vector<PlamoRow> rows) {
+  ASSIGN_OR_RETURN(Plamo made, Plamo::Create(std::move(rows)));
+  const auto plamo = std::make_shared<const Plamo>(std::move(made));
+  TokenizerParts parts;
+  parts.model = std::make_unique<PlamoModel>(plamo);
+  parts.decoder = std::make_unique<PlamoDecoder>(plamo);
+  for (const PlamoRow& row : plamo->rows()) {
+    if (row.type != PlamoRow::Type::kControl && row.type != PlamoRow::Type::kUnknown) continue;
+    parts.added_tokens.push_back({.content = row.text, .normalized = false, .special = true});
+  }
+  return parts;
 }
 
 }  // namespace tonnage

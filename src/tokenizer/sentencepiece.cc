@@ -195,7 +195,7 @@ std::pair<std::string_view, std::size_t> SentencePiece::NormalizePrefix(
   return {text.substr(0, length), length};
 }
 
-std::string SentencePiece::Normalize(std::string_view text) const {
+std::string SentencePiece::Normalize(std::string_view text, bool at_start) const {
   const SentencePieceVocab& v = *vocab_;
   const std::string_view space = v.escape_whitespaces ? kSpaceMark : std::string_view(" ");
   if (v.remove_extra_whitespaces) {
@@ -208,7 +208,8 @@ std::string SentencePiece::Normalize(std::string_view text) const {
   std::string out;
   if (text.empty()) return out;
   out.reserve(text.size() + text.size() / 2);
-  if (v.add_dummy_prefix && !v.treat_whitespace_as_suffix) out += space;
+  const bool prefix = v.add_dummy_prefix && (at_start || !v.dummy_prefix_at_start_only);
+  if (prefix && !v.treat_whitespace_as_suffix) out += space;
 
   bool after_space = v.remove_extra_whitespaces;
   while (!text.empty()) {
@@ -230,7 +231,7 @@ std::string SentencePiece::Normalize(std::string_view text) const {
   if (v.remove_extra_whitespaces) {
     while (out.ends_with(space)) out.resize(out.size() - space.size());
   }
-  if (v.add_dummy_prefix && v.treat_whitespace_as_suffix) out += space;
+  if (prefix && v.treat_whitespace_as_suffix) out += space;
   return out;
 }
 

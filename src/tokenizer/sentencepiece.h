@@ -40,9 +40,10 @@ struct SentencePieceVocab {
   std::vector<VocabPiece> pieces;
   Algorithm algorithm = Algorithm::kUnigram;
   std::string precompiled_charsmap;
-  bool add_dummy_prefix = true;          // a space before the text
-  bool remove_extra_whitespaces = true;  // runs of spaces become one, those at the ends go
-  bool escape_whitespaces = true;        // ' ' becomes U+2581 before the vocabulary is asked
+  bool add_dummy_prefix = true;             // a space before the text
+  bool dummy_prefix_at_start_only = false;  // not after special tokens
+  bool remove_extra_whitespaces = true;     // runs of spaces become one, those at the ends go
+  bool escape_whitespaces = true;           // ' ' becomes U+2581 before the vocabulary is asked
   bool treat_whitespace_as_suffix = false;
   bool byte_fallback = false;
   std::string unk_surface = " \xe2\x81\x87 ";  // what an unknown piece decodes to
@@ -71,7 +72,7 @@ class SentencePiece {
   int Find(std::string_view piece) const;
 
   // The text as the vocabulary sees it: normalized, spaces escaped.
-  std::string Normalize(std::string_view text) const;
+  std::string Normalize(std::string_view text, bool at_start = true) const;
   // Appends the ids of `normalized`.
   void EncodeNormalized(std::string_view normalized, std::vector<int>& ids) const;
 

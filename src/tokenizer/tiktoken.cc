@@ -5,6 +5,9 @@
 #include <cstdint>
 #include <queue>
 
+#include "tokenizer/byte_alphabet.h"
+#include "tokenizer/vocab.h"
+
 namespace tonnage {
 namespace {
 
@@ -180,6 +183,53 @@ void TiktokenRanks::EncodePiece(std::string_view piece, std::vector<int>& ids) c
   for (std::size_t at = 0; at < piece.size(); at += parts[at].length) {
     ids.push_back(Rank(piece.substr(at, parts[at].length)));
   }
+}
+
+namespace {
+
+// The ranks as a model. Its tokens are spelled in the byte-level alphabet, so that any bytes can be
+// named.
+class TiktokenModel : public TokenModel {
+ public:
+  TiktokenModel(TiktokenRanks ranks, Vocab vocab)
+      : ranks_(std::move(ranks)), vocab_(std::move(vocab)) {}
+
+  Status Encode(std::span<const Piece> pieces, ModelState*,
+                std::vector<TokenId>& ids) const override {
+    for (const Piece& piece : pieces) ranks_.EncodePiece(piece.text, ids);
+    return {};
+  }
+  std::optional<TokenId> TokenToId(std::string_view token) const override {
+    return vocab_.Find(token);
+  }
+  std::optional<std::string_view> IdToToken(TokenId id) const override { return vocab_.Token(id); }
+  std::size_t vocab_size() const override { return vocab_.size(); }
+  TokenId max_id() const override { return vocab_.max_id(); }
+
+ private:
+  TiktokenRanks ranks_;
+  Vocab vocab_;  // the special tokens too
+};
+
+}  // namespace
+
+Result<TokenizerParts> MakeTiktokenParts(std::vector<std::pair<std::string, int>> tokens,
+                                         std::string_view pattern,
+                                         std::vector<std::pair<std::string, TokenId>> special) {
+  TokenizerParts parts;
+  std::vector<std::pair<std::string, TokenId>> spelled;
+  for (const auto& [bytes, rank] : tokens) spelled.emplace_back(ToByteAlphabet(bytes), rank);
+  for (const auto& [text, id] : special) {
+    spelled.emplace_back(text, id);
+    parts.added_tokens.push_back({.content = text, .normalized = false, .special = true});
+  }
+  ASSIGN_OR_RETURN(TiktokenRanks ranks, TiktokenRanks::Create(std::move(tokens)));
+  ASSIGN_OR_RETURN(Vocab vocab, Vocab::Make(spelled));
+  parts.model = std::make_unique<TiktokenModel>(std::move(ranks), std::move(vocab));
+  ASSIGN_OR_RETURN(parts.pre_tokenizer,
+                   MakeSplitRegexPreTokenizer(pattern, SplitBehavior::kIsolated, false));
+  parts.decoder = MakeByteLevelDecoder();
+  return parts;
 }
 
 }  // namespace tonnage

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "tokenizer/tokenizer.h"
 
 namespace tonnage {
 
@@ -22,6 +23,9 @@ Result<std::string_view> TiktokenPattern(std::string_view name);
 
 class TiktokenRanks {
  public:
+  TiktokenRanks() = default;
+  TiktokenRanks(TiktokenRanks&&) = default;  // a copy's views would look into the original
+  TiktokenRanks& operator=(TiktokenRanks&&) = default;
   // Refuses repeated tokens or ranks, and files without all 256 single bytes.
   static Result<TiktokenRanks> Create(std::vector<std::pair<std::string, int>> tokens);
 
@@ -36,5 +40,11 @@ class TiktokenRanks {
   std::unordered_map<std::string_view, int> ranks_;
   std::size_t longest_bytes_ = 0;
 };
+
+// Pre-tokenizer by `pattern`, model and decoder. `special` are the tokens beside the ranks, by
+// their ids.
+Result<TokenizerParts> MakeTiktokenParts(std::vector<std::pair<std::string, int>> tokens,
+                                         std::string_view pattern,
+                                         std::vector<std::pair<std::string, TokenId>> special);
 
 }  // namespace tonnage
