@@ -5,6 +5,7 @@
 
 namespace tonnage::cli {
 
+void DefineBench(CLI::App& app, const Environment& environment, Action& action);
 void DefineLogits(CLI::App& app, const Environment& environment, Action& action);
 void DefinePlan(CLI::App& app, const Environment& environment, Action& action);
 void DefineList(CLI::App& app, const Environment& environment, Action& action);

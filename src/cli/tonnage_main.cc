@@ -19,6 +19,7 @@ constexpr Command kCommands[] = {
     {"list", kPeople, "the models in the store", DefineList},
     {"rm", kPeople, "remove a model from the store", DefineRm},
     {"logits", kInside, "the model's logits for token ids, written to a file", DefineLogits},
+    {"bench", kPeople, "measure prefill and decode", DefineBench},
     {"version", kPeople, "print the version and what this processor offers", DefineVersion},
 };
 
