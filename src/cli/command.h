@@ -1,4 +1,4 @@
-// A command of `tonnage`: one row in main.cc's table, one file cmd_<name>.cc. Define() declares its
+// A command of `tonnage`: one row in main.cc's table, one file <name>_command.cc. Define() declares its
 // options on a CLI11 sub-command and sets what runs when it is chosen. Commands print their answer
 // on standard output and everything else on standard error, and report failure by returning it.
 #pragma once

@@ -1,4 +1,4 @@
-// Every command's Define function; cmd_<name>.cc has it, tonnage_main.cc lists it.
+// Every command's Define function; <name>_command.cc has it, tonnage_main.cc lists it.
 #pragma once
 
 #include "cli/command.h"
