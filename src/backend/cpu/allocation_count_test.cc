@@ -1,0 +1,51 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <new>
+
+#include "backend/cpu/allocation_count_for_test.h"
+
+namespace {
+
+std::atomic<std::int64_t> allocations{0};
+
+void* Count(void* memory) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (memory == nullptr) std::abort();
+  return memory;
+}
+
+}  // namespace
+
+// These stand in a file of their own, where no compiler sees both ends of a pair.
+void* operator new(size_t bytes) { return Count(std::malloc(bytes)); }
+void* operator new(size_t bytes, std::align_val_t alignment) {
+  const auto a = static_cast<size_t>(alignment);
+  return Count(std::aligned_alloc(a, (bytes + a - 1) / a * a));
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace tonnage {
+
+std::int64_t AllocationCount() { return allocations.load(); }
+
+namespace {
+
+TEST(AllocationCount, CountsBothKinds) {
+  struct alignas(128) Wide {
+    char bytes[128];
+  };
+  const std::int64_t before = AllocationCount();
+  const auto plain = std::make_unique<int>(1);
+  const auto wide = std::make_unique<Wide>();
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(wide.get()) % 128, 0u);
+  EXPECT_EQ(AllocationCount(), before + 2);
+}
+
+}  // namespace
+}  // namespace tonnage
