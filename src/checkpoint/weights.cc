@@ -31,6 +31,12 @@ std::string UnreadableType(std::string_view name, std::string_view type) {
                      Quoted(name), type);
 }
 
+// A weight without elements is of no use to any model, and its other extents may be of any size.
+std::string WithoutElements(std::string_view name, const Shape& shape) {
+  return fmt::format("tensor {} has the shape {}, without an element", Quoted(name),
+                     shape.ToString());
+}
+
 WeightInfo PlainWeight(const SafetensorsTensor& tensor) {
   WeightInfo weight;
   weight.name = tensor.name;
@@ -43,7 +49,9 @@ WeightInfo PlainWeight(const SafetensorsTensor& tensor) {
     return weight;
   }
   for (std::int64_t extent : tensor.shape) weight.shape.Append(extent);
-  if (const auto kind = PlainFormat(*tensor.type)) {
+  if (tensor.data.empty()) {
+    weight.unsupported = WithoutElements(tensor.name, weight.shape);
+  } else if (const auto kind = PlainFormat(*tensor.type)) {
     weight.format = Format::Of(*kind);
   } else {
     weight.unsupported = UnreadableType(tensor.name, tensor.type->name);
@@ -138,6 +146,7 @@ Result<WeightInfo> CombineLayer(const QuantizedLayer& layer, const std::string& 
   if (layer.scales != nullptr) weight.scales = layer.scales->data;
   if (layer.biases != nullptr) weight.biases = layer.biases->data;
   ASSIGN_OR_RETURN(weight.shape, LogicalShape(*layer.weight, rule));
+  if (weight.data.empty()) weight.unsupported = WithoutElements(weight.name, weight.shape);
   if (rule.mode != "affine") return weight;
   ASSIGN_OR_RETURN(const DType dtype,
                    CheckAffinePart(layer.scales, kScales, module, weight.shape, rule));
@@ -183,7 +192,9 @@ std::vector<WeightInfo> WeightsFromGguf(const Gguf& gguf) {
     weight.shape = tensor.shape;
     weight.stored_as = tensor.type->name;
     weight.data = tensor.data;
-    if (tensor.type->format) {
+    if (tensor.data.empty()) {
+      weight.unsupported = WithoutElements(tensor.name, tensor.shape);
+    } else if (tensor.type->format) {
       weight.format = Format::Of(*tensor.type->format);
     } else {
       weight.unsupported = UnreadableType(tensor.name, tensor.type->name);

@@ -29,7 +29,8 @@ class Layer {
   void Set(const std::string& name, std::string_view type, std::vector<std::int64_t> shape) {
     Remove(name);
     std::int64_t bytes = FindSafetensorsType(type)->bits / 8;
-    for (std::int64_t extent : shape) bytes *= extent;
+    if (std::count(shape.begin(), shape.end(), 0) > 0) bytes = 0;
+    for (std::int64_t extent : shape) bytes *= bytes > 0 ? extent : 1;
     tensors_.push_back(MakeTensor(name, type, std::move(shape),
                                   std::string_view(zeros_).substr(0, static_cast<size_t>(bytes))));
   }
@@ -114,6 +115,26 @@ TEST(Weights, WhatIsWellFormedButNotReadIsSaidWhenAskedFor) {
   ASSERT_TRUE(weights.ok());
   EXPECT_NE((*weights)[2].unsupported.find("`conv.weight` has the shape [1, 2, 3, 1, 1]"),
             std::string::npos);
+}
+
+TEST(Weights, WhatHasNoElementsCannotBeUsed) {
+  Layer layer;
+  layer.Set("a.weight", "U32", {0, 1 << 30});
+  layer.Set("a.scales", "BF16", {0, 1 << 27});
+  layer.Set("a.biases", "BF16", {0, 1 << 27});
+  layer.Set("b.weight", "F32", {1ll << 61, 0});
+  auto weights = layer.Read();
+  ASSERT_TRUE(weights.ok()) << weights.error().message();
+  for (const size_t i : {1, 2}) {
+    EXPECT_NE((*weights)[i].unsupported.find("without an element"), std::string::npos);
+  }
+
+  testing::GgufParts parts;
+  parts.tensors = {testing::GgufTensorInfo("w", {1ull << 62, 0}, 2, 0)};
+  const std::string file = parts.Build();
+  auto gguf = Gguf::Parse(testing::AsBytes(file));
+  ASSERT_TRUE(gguf.ok()) << gguf.error().message();
+  EXPECT_NE(WeightsFromGguf(*gguf)[0].unsupported.find("without an element"), std::string::npos);
 }
 
 TEST(Weights, RefusesPartsThatDoNotFitTogether) {
