@@ -39,6 +39,32 @@ Answer Drain(Generation& generation) {
   return answer;
 }
 
+Answer Generate(Engine& engine, const Tokens& prompt, std::int64_t max_tokens) {
+  auto generation = engine.Start(GreedyRequest(prompt, max_tokens));
+  EXPECT_TRUE(generation.ok()) << generation.error().message();
+  return Drain(*generation);
+}
+
+// Logits of every position, and what follows greedily, in exact precision.
+void ExpectGolden(TestHost& host, const std::string& path, const Golden& golden) {
+  const auto engine = host.LoadEngine(
+      path, {.kv_dtype = DType::kF32, .precision = Precision::kExact, .logit_rows = 64});
+  ASSERT_TRUE(engine.ok()) << engine.error().message();
+  const auto logits = (*engine)->Evaluate(golden.input_ids);
+  ASSERT_TRUE(logits.ok()) << logits.error().message();
+  ASSERT_EQ(logits->size(), golden.logits.size());
+  float worst = 0;
+  for (size_t i = 0; i < logits->size(); ++i) {
+    const float distance = std::abs((*logits)[i] - golden.logits[i]);
+    ASSERT_FALSE(std::isnan(distance));
+    worst = std::max(worst, distance);
+  }
+  EXPECT_LE(worst, 2e-3f) << path;
+  testing::Test::RecordProperty("max_logit_distance", std::to_string(worst));
+  const auto count = static_cast<std::int64_t>(golden.greedy_ids.size());
+  EXPECT_EQ(Generate(**engine, golden.input_ids, count).tokens, golden.greedy_ids) << path;
+}
+
 class GoldenTest : public testing::TestWithParam<GoldenCheckpoint> {
  protected:
   std::unique_ptr<Engine> Load(const LoadSettings& settings) {
@@ -46,33 +72,13 @@ class GoldenTest : public testing::TestWithParam<GoldenCheckpoint> {
     EXPECT_TRUE(engine.ok()) << engine.error().message();
     return engine.ok() ? std::move(*engine) : nullptr;
   }
-  static Answer Generate(Engine& engine, const Tokens& prompt, std::int64_t max_tokens) {
-    auto generation = engine.Start(GreedyRequest(prompt, max_tokens));
-    EXPECT_TRUE(generation.ok()) << generation.error().message();
-    return Drain(*generation);
-  }
 
   TestHost host_;
-  const Golden golden_ = ReadGolden(GetParam().name);
+  const Golden golden_ = ReadGolden(kGolden + "models/" + GetParam().name);
 };
 
 TEST_P(GoldenTest, LogitsAndGreedyIdsAreTheReferences) {
-  const auto engine =
-      Load({.kv_dtype = DType::kF32, .precision = Precision::kExact, .logit_rows = 64});
-  ASSERT_NE(engine, nullptr);
-  const auto logits = engine->Evaluate(golden_.input_ids);
-  ASSERT_TRUE(logits.ok()) << logits.error().message();
-  ASSERT_EQ(logits->size(), golden_.logits.size());
-  float worst = 0;
-  for (size_t i = 0; i < logits->size(); ++i) {
-    const float distance = std::abs((*logits)[i] - golden_.logits[i]);
-    ASSERT_FALSE(std::isnan(distance));
-    worst = std::max(worst, distance);
-  }
-  EXPECT_LE(worst, 2e-3f);
-  RecordProperty("max_logit_distance", std::to_string(worst));
-  const auto count = static_cast<std::int64_t>(golden_.greedy_ids.size());
-  EXPECT_EQ(Generate(*engine, golden_.input_ids, count).tokens, golden_.greedy_ids);
+  ExpectGolden(host_, GetParam().path, golden_);
 }
 
 TEST_P(GoldenTest, AnySlicingGivesTheSameAnswerToTheLastBit) {
@@ -114,6 +120,24 @@ TEST_P(GoldenTest, AnyCompanyGivesTheSameAnswerToTheLastBit) {
       EXPECT_EQ(Drain(generations[i]), Generate(*alone, prompts[i], max_tokens)) << "request " << i;
     }
   }
+}
+
+// More checkpoints of the same kind, those of architectures that are supported.
+TEST(OracleGoldens, LogitsAndGreedyIdsAreTheReferences) {
+  const char* given = std::getenv("TONNAGE_ORACLES");
+  const std::string models =
+      std::string(given != nullptr ? given : TONNAGE_SOURCE_DIR "/../shared/oracles") + "/models";
+  if (!std::filesystem::exists(models)) GTEST_SKIP() << "no goldens in " << models;
+  TestHost host;
+  int met = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(models)) {
+    const std::string folder = entry.path();
+    const auto opened = OpenModel(folder);
+    if (!opened.ok() && opened.error().code() == Code::kUnsupported) continue;
+    ExpectGolden(host, folder, ReadGolden(folder));
+    ++met;
+  }
+  EXPECT_GT(met, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, GoldenTest, testing::ValuesIn(GoldenCheckpoints()),

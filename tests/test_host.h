@@ -61,8 +61,9 @@ std::vector<T> GoldenTensor(const Safetensors& file, std::string_view name) {
   return values;
 }
 
-inline Golden ReadGolden(const std::string& name) {
-  const auto file = MappedFile::Open(kGolden + "models/" + name + "/golden.safetensors");
+// From a folder with a golden.safetensors.
+inline Golden ReadGolden(const std::string& folder) {
+  const auto file = MappedFile::Open(folder + "/golden.safetensors");
   const auto tensors = ParseSafetensors(file.value().bytes());
   return {GoldenTensor<std::int32_t>(tensors.value(), "input_ids"),
           GoldenTensor<float>(tensors.value(), "logits"),
