@@ -15,19 +15,16 @@ bool IsSpaceChar(char32_t c) { return CharClasses::Get()[c] & kRustSpace; }
 
 }  // namespace
 
-Result<TokenFinder> TokenFinder::Make(const std::vector<ByteTrie::Entry>& patterns) {
-  TokenFinder finder;
-  std::unordered_map<std::string_view, TokenId> known;
-  for (const auto& [pattern, id] : patterns) {
-    if (pattern.empty()) return Unreadable("added token {} is empty once it is normalized", id);
-    if (const auto [it, added] = known.emplace(pattern, id); !added) {
-      return Unreadable("added tokens {} and {} are the same text `{}` once they are normalized",
-                        it->second, id, pattern);
-    }
-    finder.starts_[static_cast<unsigned char>(pattern[0])] = true;
+TokenFinder::TokenFinder(const std::vector<ByteTrie::Entry>& patterns) {
+  std::unordered_set<std::string_view> known;
+  std::vector<ByteTrie::Entry> entries;
+  for (const ByteTrie::Entry& entry : patterns) {
+    const std::string_view pattern = entry.first;
+    if (pattern.empty() || !known.insert(pattern).second) continue;
+    entries.push_back(entry);
+    starts_[static_cast<unsigned char>(pattern[0])] = true;
   }
-  finder.trie_ = ByteTrie(patterns);
-  return finder;
+  trie_ = ByteTrie(entries);
 }
 
 std::optional<TokenFinder::Match> TokenFinder::Find(std::string_view text, std::size_t from) const {
@@ -69,7 +66,8 @@ Result<AddedVocabulary> AddedVocabulary::Make(std::vector<AddedToken> tokens,
     entry.token = std::move(token);
     added.entries_[*id] = std::move(entry);
   }
-  // In the order of ids, so that what is wrong with a file does not depend on hashing.
+  // In the order of ids: where normalizing makes two tokens the same text, the reference finds
+  // either one, by chance; here it is the first.
   std::vector<TokenId> order;
   for (const auto& [id, entry] : added.entries_) order.push_back(id);
   std::sort(order.begin(), order.end());
@@ -79,8 +77,8 @@ Result<AddedVocabulary> AddedVocabulary::Make(std::vector<AddedToken> tokens,
     entry.skipped = specials.contains(entry.decoded);
     (entry.token.normalized ? normalized : raw).emplace_back(entry.decoded, id);
   }
-  ASSIGN_OR_RETURN(added.raw_, TokenFinder::Make(raw));
-  ASSIGN_OR_RETURN(added.normalized_, TokenFinder::Make(normalized));
+  added.raw_ = TokenFinder(raw);
+  added.normalized_ = TokenFinder(normalized);
   for (const std::string& special : specials) {
     const std::optional<TokenId> id = model.TokenToId(special);
     if (id && !added.entries_.contains(*id)) added.special_model_ids_.push_back(*id);

@@ -28,8 +28,9 @@ struct AddedToken {
 // Finds added tokens in a text; at each place the longest one that matches counts.
 class TokenFinder {
  public:
-  // An empty pattern, or the same one twice, is an error.
-  static Result<TokenFinder> Make(const std::vector<ByteTrie::Entry>& patterns);
+  TokenFinder() = default;
+  // Empty patterns are left out; of equal ones the first counts.
+  explicit TokenFinder(const std::vector<ByteTrie::Entry>& patterns);
   bool empty() const { return trie_.empty(); }
 
   struct Match {

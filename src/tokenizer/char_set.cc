@@ -120,6 +120,16 @@ std::optional<CharClass> CategoryClass(std::string_view name) {
   return std::nullopt;
 }
 
+// \w between brackets.
+CharClass BracketWord() {
+  CharClass word;
+  word.set = CharSet::OfBits(kRegexWord)
+                 .Intersection(CharSet({{0xB2, 0xB3}, {0xB9, 0xB9}, {0xBC, 0xBE}}).Complement());
+  word.pcre2 = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
+  word.pcre2 += RangesForPcre2(word.set->Intersection(CharSet::OfBits(kRecent)));
+  return word;
+}
+
 std::optional<CharClass> PosixByName(std::string_view name) {
   if (name == "punct") {
     const CharSet set = CharSet::OfBits(kPunctuation | kSymbol);
@@ -131,7 +141,7 @@ std::optional<CharClass> PosixByName(std::string_view name) {
   if (name == "ascii") return Explicit(CharSet({{0, 0x7F}}));
   for (const Posix& posix : kPosix) {
     if (name != posix.name) continue;
-    if (posix.bits == kRegexWord) return EscapeClass('w');
+    if (posix.bits == kRegexWord) return BracketWord();
     return Explicit(CharSet::OfBits(posix.bits));
   }
   return std::nullopt;
@@ -193,6 +203,7 @@ Result<CharClass> PropertyClass(std::string_view name) {
   if (simple == "any") return Explicit(CharSet::All());
   if (simple == "cn" || simple == "unassigned") return Negated(CharSet::OfBits(kAssigned));
   if (simple == "assigned") return Explicit(CharSet::OfBits(kAssigned));
+  if (simple == "punct") return *CategoryClass("P");  // without symbols, unlike [:punct:]
   if (simple == "alphabetic") return *PosixByName("alpha");
   if (std::optional<CharClass> posix = PosixByName(simple)) return *std::move(posix);
   // A script: PCRE2 knows its name or refuses the whole expression.
@@ -221,10 +232,11 @@ CharClass EscapeClass(char letter) {
     default:
       break;
   }
-  CharClass word;
-  word.pcre2 = "\\p{Alphabetic}\\p{M}\\p{N}\\p{Pc}";
-  word.set = CharSet::OfBits(kRegexWord);
-  word.pcre2 += RangesForPcre2(word.set->Intersection(CharSet::OfBits(kRecent)));
+  CharClass word = BracketWord();
+  // Six superscripts and fractions of Latin-1 are word characters except between brackets.
+  const CharSet all = CharSet::OfBits(kRegexWord);
+  word.pcre2 += RangesForPcre2(all.Intersection(word.set->Complement()));
+  word.set = all;
   return word;
 }
 

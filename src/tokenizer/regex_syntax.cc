@@ -52,16 +52,24 @@ class Translator {
     return {};
   }
 
-  // One element with its quantifiers.
-  Status Element(int depth, int& opened) {
-    if (extended_ && (std::isspace(static_cast<unsigned char>(in_[pos_])) || in_[pos_] == '#')) {
+  // Spaces and comments of an expression with the option x.
+  bool SkipExtended() {
+    const std::size_t from = pos_;
+    while (extended_ && !AtEnd()) {
       if (in_[pos_] == '#') {
         while (!AtEnd() && in_[pos_] != '\n') ++pos_;
-      } else {
+      } else if (std::isspace(static_cast<unsigned char>(in_[pos_]))) {
         ++pos_;
+      } else {
+        break;
       }
-      return {};
     }
+    return pos_ > from;
+  }
+
+  // One element with its quantifiers.
+  Status Element(int depth, int& opened) {
+    if (SkipExtended()) return {};
     const std::size_t start = out_.size();
     const char c = in_[pos_];
     if (c == '(') {
@@ -96,6 +104,7 @@ class Translator {
 
   Status Quantifiers(std::size_t start) {
     for (int count = 0;; ++count) {
+      SkipExtended();
       std::string quantifier;
       if (Next("*") || Next("+") || Next("?")) {
         quantifier = in_[pos_++];
@@ -439,9 +448,13 @@ class Translator {
       ++pos_;
       if (AtEnd()) return InvalidArgument("a backslash at the end");
       bool negated = false;
+      const char escape = in_[pos_];
       ASSIGN_OR_RETURN(std::optional<CharClass> known, ClassEscape(negated));
       if (known) {
         contents.needs_set |= negated;
+        if (escape == 'w' || escape == 'W') {
+          ASSIGN_OR_RETURN(known, PosixClass("word"));
+        }
         if (negated && known->set) known->set = known->set->Complement();
         contents.Add(*known);
         return {};

@@ -1,5 +1,7 @@
 #include "tokenizer/tokenizer_file.h"
 
+#include <algorithm>
+#include <cmath>
 #include <optional>
 
 namespace tonnage {
@@ -8,6 +10,42 @@ namespace {
 constexpr std::size_t kMaxDepth = 200;
 // Beside the vocabulary no object in such a file is large, and ours are searched from the front.
 constexpr std::size_t kMaxMembers = 4096;
+
+// A decimal fraction as the reference's JSON parser takes it, which is not always the nearest
+// double: all digits that fit into 64 bits as one integer, then one multiplication or division by a
+// power of ten. Segmentations with equal sums of scores are told apart by such last bits. `text` is
+// a number as JSON has it.
+double ReferenceDouble(std::string_view text) {
+  std::uint64_t digits = 0;
+  std::int64_t exponent = 0;
+  bool full = false, fraction = false;
+  std::size_t i = text.starts_with('-') ? 1 : 0;
+  for (; i < text.size() && text[i] != 'e' && text[i] != 'E'; ++i) {
+    if (text[i] == '.') {
+      fraction = true;
+      continue;
+    }
+    const auto digit = static_cast<std::uint64_t>(text[i] - '0');
+    full = full || digits > (UINT64_MAX - digit) / 10;
+    if (!full) digits = digits * 10 + digit;
+    // Digits that no longer fit count before the point and are forgotten behind it.
+    if (full ? !fraction : fraction) exponent += full ? 1 : -1;
+  }
+  if (i < text.size()) {
+    std::int64_t written = 0;
+    const bool negative = text[++i] == '-';
+    if (text[i] == '-' || text[i] == '+') ++i;
+    for (; i < text.size(); ++i)
+      written = std::min<std::int64_t>(written * 10 + (text[i] - '0'), 100000);
+    exponent += negative ? -written : written;
+  }
+  auto value = static_cast<double>(digits);
+  for (; exponent < -308 && value != 0; exponent += 308) value /= 1e308;
+  const double power =
+      std::pow(10.0, static_cast<double>(std::min<std::int64_t>(std::abs(exponent), 309)));
+  if (value != 0) value = exponent >= 0 ? value * power : value / power;
+  return text.starts_with('-') ? -value : value;
+}
 
 // Receives the parser's events. Every one of them returns whether to go on; the first fault is kept
 // in error().
@@ -24,8 +62,8 @@ class Reader final : public nlohmann::json_sax<Json> {
   bool number_unsigned(number_unsigned_t value) override {
     return list_ == List::kNone ? Value(Json(value)) : Number(static_cast<double>(value), true);
   }
-  bool number_float(number_float_t value, const string_t&) override {
-    return list_ == List::kNone ? Value(Json(value)) : Number(value, false);
+  bool number_float(number_float_t value, const string_t& text) override {
+    return list_ == List::kNone ? Value(Json(value)) : Number(ReferenceDouble(text), false);
   }
   bool string(string_t& value) override {
     return list_ == List::kNone ? Value(Json(std::move(value))) : Text(std::move(value));
