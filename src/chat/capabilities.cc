@@ -1,0 +1,4 @@
+#include "chat/capabilities.h"
+namespace tonnage::chat {
+Capabilities DetectCapabilities(const Template&) { return {}; }
+}  // namespace tonnage::chat
