@@ -49,7 +49,6 @@ using ::testing::HasSubstr;
 using testing::MakeTensor;
 using testing::Raw;
 using testing::SafetensorsFile;
-using testing::TemporaryFolder;
 
 // Runs `parse` and checks what it allocated at its worst: the file's size (of which a real entry
 // takes part) and some for messages. `factor` is for files of nothing but the smallest entries,
@@ -83,19 +82,12 @@ void ExpectRefused(const std::vector<Case>& cases, const Parse& parse, int facto
   }
 }
 
-std::vector<Case> SafetensorsCases() {
-  // One tensor `x` with the given description, and the given number of bytes of data.
-  const auto one = [](std::string_view description, size_t bytes = 8) {
-    return SafetensorsFile("{\"x\":" + std::string(description) + "}", std::string(bytes, '\0'));
-  };
-  const auto two = [](std::string_view second_offsets, size_t bytes) {
-    return SafetensorsFile(
-        R"({"x":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"y":{"dtype":"U8","shape":[4],)"
-        R"("data_offsets":)" +
-            std::string(second_offsets) + "}}",
-        std::string(bytes, '\0'));
-  };
-  const std::string good = R"({"dtype":"F32","shape":[2],"data_offsets":[0,8]})";
+// A file with one tensor `x` of the given description, and with the given number of bytes of data.
+std::string OneTensor(std::string_view description, size_t data_bytes = 8) {
+  return SafetensorsFile("{\"x\":" + std::string(description) + "}", std::string(data_bytes, '\0'));
+}
+
+std::vector<Case> SafetensorsHeaderCases() {
   return {
       {"empty file", "", {"0 bytes"}},
       {"shorter than the length", "1234567", {"7 bytes"}},
@@ -114,102 +106,19 @@ std::vector<Case> SafetensorsCases() {
        SafetensorsFile(R"({"x":{"dtype":"F32","sha)", ""),
        {"`x`", "malformed JSON"}},
       {"text after the header", SafetensorsFile("{} {}", ""), {"header", "malformed JSON"}},
-      {"tensor is a string", one("\"F32\""), {"`x`", "a string"}},
-      {"tensor is null", one("null"), {"`x`", "null"}},
-      {"tensor is a list", one("[1]"), {"`x`", "an array"}},
-      {"tensor is a number", one("7"), {"`x`", "a number"}},
-      {"no dtype", one(R"({"shape":[2],"data_offsets":[0,8]})"), {"`x`", "no `dtype`"}},
-      {"no shape", one(R"({"dtype":"F32","data_offsets":[0,8]})"), {"`x`", "no `shape`"}},
-      {"no data_offsets", one(R"({"dtype":"F32","shape":[2]})"), {"`x`", "no `data_offsets`"}},
-      {"nothing at all", one("{}"), {"`x`", "no `dtype`"}},
-      {"unknown dtype",
-       one(R"({"dtype":"Q4_K","shape":[2],"data_offsets":[0,8]})"),
-       {"`x`", "dtype `Q4_K`"}},
-      {"dtype in small letters",
-       one(R"({"dtype":"f32","shape":[2],"data_offsets":[0,8]})"),
-       {"`x`", "`f32`"}},
-      {"dtype is a number",
-       one(R"({"dtype":32,"shape":[2],"data_offsets":[0,8]})"),
-       {"`x`", "`dtype`", "a number"}},
-      {"negative extent",
-       one(R"({"dtype":"F32","shape":[-2],"data_offsets":[0,8]})"),
-       {"`x`", "`shape`", "negative"}},
-      {"fractional extent",
-       one(R"({"dtype":"F32","shape":[2.0],"data_offsets":[0,8]})"),
-       {"`x`", "`shape`", "whole"}},
-      {"extent beyond 64 bits",
-       one(R"({"dtype":"F32","shape":[99999999999999999999],"data_offsets":[0,8]})"),
-       {"`x`", "`shape`", "too large"}},
-      {"extent beyond 63 bits",
-       one(R"({"dtype":"F32","shape":[9223372036854775808],"data_offsets":[0,8]})"),
-       {"`x`", "`shape`", "too large"}},
-      {"extent is a string",
-       one(R"({"dtype":"F32","shape":["2"],"data_offsets":[0,8]})"),
-       {"`x`", "`shape`"}},
-      {"extents in extents",
-       one(R"({"dtype":"F32","shape":[[2]],"data_offsets":[0,8]})"),
-       {"`x`", "`shape`"}},
-      {"elements overflow",
-       one(R"({"dtype":"U8","shape":[4294967296,4294967296],"data_offsets":[0,0]})", 0),
-       {"`x`", "[4294967296, 4294967296]", "too large"}},
-      {"bytes overflow",
-       one(R"({"dtype":"F64","shape":[2305843009213693952],"data_offsets":[0,0]})", 0),
-       {"`x`", "[2305843009213693952]", "too large"}},
-      {"nine dimensions",
-       one(R"({"dtype":"U8","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,1]})", 1),
-       {"`x`", "more than 8 dimensions"}},
-      {"ends inside a byte",
-       one(R"({"dtype":"F4","shape":[3],"data_offsets":[0,2]})", 2),
-       {"`x`", "F4 [3]", "whole"}},
-      {"one offset",
-       one(R"({"dtype":"F32","shape":[2],"data_offsets":[8]})"),
-       {"`x`", "`data_offsets`"}},
-      {"three offsets",
-       one(R"({"dtype":"F32","shape":[2],"data_offsets":[0,8,8]})"),
-       {"`x`", "`data_offsets`"}},
-      {"no offsets",
-       one(R"({"dtype":"F32","shape":[2],"data_offsets":[]})"),
-       {"`x`", "`data_offsets`"}},
-      {"negative offset",
-       one(R"({"dtype":"F32","shape":[2],"data_offsets":[-8,0]})"),
-       {"`x`", "`data_offsets`"}},
-      {"ends before it begins",
-       one(R"({"dtype":"F32","shape":[2],"data_offsets":[8,0]})"),
-       {"`x`", "before it begins"}},
-      {"ends beyond the file", one(good, 7), {"`x` ends at byte", "cut short"}},
-      {"ends at 2^64-1",
-       one(R"({"dtype":"F32","shape":[2],"data_offsets":[0,18446744073709551615]})"),
-       {"`x` ends at byte 18446744073709551615", "cut short"}},
-      {"begins at 2^64-8",
-       one(R"({"dtype":"F32","shape":[2],"data_offsets":[18446744073709551608,0]})"),
-       {"`x`", "before it begins"}},
-      {"fewer bytes than the shape",
-       one(R"({"dtype":"F32","shape":[3],"data_offsets":[0,8]})"),
-       {"`x` is F32 [3]", "takes 12 bytes", "span 8"}},
-      {"more bytes than the shape",
-       one(R"({"dtype":"F16","shape":[3],"data_offsets":[0,8]})"),
-       {"`x` is F16 [3]", "6"}},
-      {"a hole at the start",
-       one(R"({"dtype":"U8","shape":[4],"data_offsets":[4,8]})"),
-       {"`x`", "bytes 0 to 4"}},
-      {"a hole between", two("[5,9]", 9), {"`y`", "bytes 4 to 5"}},
-      {"an overlap", two("[3,7]", 7), {"`y` overlaps tensor `x`"}},
-      {"the same bytes twice", two("[0,4]", 4), {"overlaps tensor"}},
-      {"bytes of nobody at the end", one(good, 12), {"4 bytes after the last tensor `x`"}},
-      {"bytes and no tensor", SafetensorsFile("{}", "abc"), {"3 bytes"}},
       {"a name twice",
        SafetensorsFile(R"({"x":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
                        R"("x":{"dtype":"U8","shape":[1],"data_offsets":[1,2]}})",
                        "ab"),
        {"`x` stands twice"}},
       {"a field twice",
-       one(R"({"dtype":"F32","dtype":"F32","shape":[2],"data_offsets":[0,8]})"),
+       OneTensor(R"({"dtype":"F32","dtype":"F32","shape":[2],"data_offsets":[0,8]})"),
        {"`x`", "`dtype`", "twice"}},
       {"an empty shape twice",
-       one(R"({"shape":[],"shape":[2],"dtype":"F32","data_offsets":[0,8]})"),
+       OneTensor(R"({"shape":[],"shape":[2],"dtype":"F32","data_offsets":[0,8]})"),
        {"`x`", "`shape`", "twice"}},
       {"an unknown field",
-       one(R"({"dtype":"F32","shape":[2],"data_offsets":[0,8],"scale":1})"),
+       OneTensor(R"({"dtype":"F32","shape":[2],"data_offsets":[0,8],"scale":1})"),
        {"`x`", "`scale`"}},
       {"metadata of numbers",
        SafetensorsFile(R"({"__metadata__":{"epoch":3}})", ""),
@@ -229,9 +138,114 @@ std::vector<Case> SafetensorsCases() {
   };
 }
 
+std::vector<Case> SafetensorsEntryCases() {
+  return {
+      {"tensor is a string", OneTensor("\"F32\""), {"`x`", "a string"}},
+      {"tensor is null", OneTensor("null"), {"`x`", "null"}},
+      {"tensor is a list", OneTensor("[1]"), {"`x`", "an array"}},
+      {"tensor is a number", OneTensor("7"), {"`x`", "a number"}},
+      {"no dtype", OneTensor(R"({"shape":[2],"data_offsets":[0,8]})"), {"`x`", "no `dtype`"}},
+      {"no shape", OneTensor(R"({"dtype":"F32","data_offsets":[0,8]})"), {"`x`", "no `shape`"}},
+      {"no data_offsets",
+       OneTensor(R"({"dtype":"F32","shape":[2]})"),
+       {"`x`", "no `data_offsets`"}},
+      {"nothing at all", OneTensor("{}"), {"`x`", "no `dtype`"}},
+      {"unknown dtype",
+       OneTensor(R"({"dtype":"Q4_K","shape":[2],"data_offsets":[0,8]})"),
+       {"`x`", "dtype `Q4_K`"}},
+      {"dtype in small letters",
+       OneTensor(R"({"dtype":"f32","shape":[2],"data_offsets":[0,8]})"),
+       {"`x`", "`f32`"}},
+      {"dtype is a number",
+       OneTensor(R"({"dtype":32,"shape":[2],"data_offsets":[0,8]})"),
+       {"`x`", "`dtype`", "a number"}},
+      {"negative extent",
+       OneTensor(R"({"dtype":"F32","shape":[-2],"data_offsets":[0,8]})"),
+       {"`x`", "`shape`", "negative"}},
+      {"fractional extent",
+       OneTensor(R"({"dtype":"F32","shape":[2.0],"data_offsets":[0,8]})"),
+       {"`x`", "`shape`", "whole"}},
+      {"extent beyond 64 bits",
+       OneTensor(R"({"dtype":"F32","shape":[99999999999999999999],"data_offsets":[0,8]})"),
+       {"`x`", "`shape`", "too large"}},
+      {"extent beyond 63 bits",
+       OneTensor(R"({"dtype":"F32","shape":[9223372036854775808],"data_offsets":[0,8]})"),
+       {"`x`", "`shape`", "too large"}},
+      {"extent is a string",
+       OneTensor(R"({"dtype":"F32","shape":["2"],"data_offsets":[0,8]})"),
+       {"`x`", "`shape`"}},
+      {"extents in extents",
+       OneTensor(R"({"dtype":"F32","shape":[[2]],"data_offsets":[0,8]})"),
+       {"`x`", "`shape`"}},
+      {"elements overflow",
+       OneTensor(R"({"dtype":"U8","shape":[4294967296,4294967296],"data_offsets":[0,0]})", 0),
+       {"`x`", "[4294967296, 4294967296]", "too large"}},
+      {"bytes overflow",
+       OneTensor(R"({"dtype":"F64","shape":[2305843009213693952],"data_offsets":[0,0]})", 0),
+       {"`x`", "[2305843009213693952]", "too large"}},
+      {"nine dimensions",
+       OneTensor(R"({"dtype":"U8","shape":[1,1,1,1,1,1,1,1,1],"data_offsets":[0,1]})", 1),
+       {"`x`", "more than 8 dimensions"}},
+      {"ends inside a byte",
+       OneTensor(R"({"dtype":"F4","shape":[3],"data_offsets":[0,2]})", 2),
+       {"`x`", "F4 [3]", "whole"}},
+  };
+}
+
+std::vector<Case> SafetensorsLayoutCases() {
+  const auto two = [](std::string_view second_offsets, size_t bytes) {
+    return SafetensorsFile(
+        R"({"x":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},"y":{"dtype":"U8","shape":[4],)"
+        R"("data_offsets":)" +
+            std::string(second_offsets) + "}}",
+        std::string(bytes, '\0'));
+  };
+  const std::string good = R"({"dtype":"F32","shape":[2],"data_offsets":[0,8]})";
+  return {
+      {"one offset",
+       OneTensor(R"({"dtype":"F32","shape":[2],"data_offsets":[8]})"),
+       {"`x`", "`data_offsets`"}},
+      {"three offsets",
+       OneTensor(R"({"dtype":"F32","shape":[2],"data_offsets":[0,8,8]})"),
+       {"`x`", "`data_offsets`"}},
+      {"no offsets",
+       OneTensor(R"({"dtype":"F32","shape":[2],"data_offsets":[]})"),
+       {"`x`", "`data_offsets`"}},
+      {"negative offset",
+       OneTensor(R"({"dtype":"F32","shape":[2],"data_offsets":[-8,0]})"),
+       {"`x`", "`data_offsets`"}},
+      {"ends before it begins",
+       OneTensor(R"({"dtype":"F32","shape":[2],"data_offsets":[8,0]})"),
+       {"`x`", "before it begins"}},
+      {"ends beyond the file", OneTensor(good, 7), {"`x` ends at byte", "cut short"}},
+      {"ends at 2^64-1",
+       OneTensor(R"({"dtype":"F32","shape":[2],"data_offsets":[0,18446744073709551615]})"),
+       {"`x` ends at byte 18446744073709551615", "cut short"}},
+      {"begins at 2^64-8",
+       OneTensor(R"({"dtype":"F32","shape":[2],"data_offsets":[18446744073709551608,0]})"),
+       {"`x`", "before it begins"}},
+      {"fewer bytes than the shape",
+       OneTensor(R"({"dtype":"F32","shape":[3],"data_offsets":[0,8]})"),
+       {"`x` is F32 [3]", "takes 12 bytes", "span 8"}},
+      {"more bytes than the shape",
+       OneTensor(R"({"dtype":"F16","shape":[3],"data_offsets":[0,8]})"),
+       {"`x` is F16 [3]", "6"}},
+      {"a hole at the start",
+       OneTensor(R"({"dtype":"U8","shape":[4],"data_offsets":[4,8]})"),
+       {"`x`", "bytes 0 to 4"}},
+      {"a hole between", two("[5,9]", 9), {"`y`", "bytes 4 to 5"}},
+      {"an overlap", two("[3,7]", 7), {"`y` overlaps tensor `x`"}},
+      {"the same bytes twice", two("[0,4]", 4), {"overlaps tensor"}},
+      {"bytes of nobody at the end", OneTensor(good, 12), {"4 bytes after the last tensor `x`"}},
+      {"bytes and no tensor", SafetensorsFile("{}", "abc"), {"3 bytes"}},
+  };
+}
+
 TEST(Malformed, SafetensorsIsRefusedByName) {
-  ExpectRefused(SafetensorsCases(),
-                [](const std::string& file) { return ParseSafetensors(AsBytes(file)); });
+  const auto parse = [](const std::string& file) { return ParseSafetensors(AsBytes(file)); };
+  ExpectRefused(SafetensorsHeaderCases(), parse);
+  ExpectRefused(SafetensorsEntryCases(), parse);
+  ExpectRefused(SafetensorsLayoutCases(), parse);
 }
 
 // A GGUF file with one metadata entry or one tensor, as the case spoils it.

@@ -54,7 +54,7 @@ Result<MappedFile> MappedFile::Open(const std::string& path) {
     if (address == MAP_FAILED) status = failed("cannot be mapped into memory");
   }
   close(fd);
-  RETURN_IF_ERROR(status);
+  if (!status.ok()) return status.error();
   return MappedFile(path,
                     {static_cast<const std::uint8_t*>(address), static_cast<size_t>(info.st_size)});
 }
