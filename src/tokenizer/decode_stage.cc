@@ -12,20 +12,28 @@ namespace {
 
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
 
-void ReplaceAll(std::string& text, std::string_view from, std::string_view to) {
-  if (from.empty() || text.find(from) == std::string::npos) return;
+// An empty `from` stands between all characters and at both ends.
+void ReplaceAll(std::string& text, const std::string& from, std::string_view to) {
+  if (!from.empty() && text.find(from) == std::string::npos) return;
   std::string out;
   std::size_t at = 0;
-  for (std::size_t found; (found = text.find(from, at)) != std::string::npos;) {
+  while (at < text.size()) {
+    const std::size_t found = text.find(from, at);
+    if (found == std::string::npos) break;
     out.append(text, at, found - at).append(to);
     at = found + from.size();
+    if (from.empty()) {
+      out.append(text, at, CharLength(text[at]));
+      at += CharLength(text[at]);
+    }
   }
   text = out.append(text, at);
+  if (from.empty()) text += to;
 }
 
 // What English tokenizers put apart goes together again.
 void CleanUp(std::string& text) {
-  constexpr std::pair<std::string_view, std::string_view> kRules[] = {
+  static const std::pair<std::string, std::string> kRules[] = {
       {" .", "."},   {" ?", "?"},     {" !", "!"},     {" ,", ","},
       {" ' ", "'"},  {" n't", "n't"}, {" 'm", "'m"},   {" do not", " don't"},
       {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"},
@@ -57,7 +65,7 @@ CharPart MeasureChar(std::string_view text) {
 
 class RewriteStage : public TokenStage {
  public:
-  explicit RewriteStage(const TokenRewrite& rewrite) : rewrite_(rewrite) {}
+  explicit RewriteStage(TokenRewrite rewrite) : rewrite_(std::move(rewrite)) {}
 
  protected:
   Status Token(std::string token, std::vector<DecodeChunk>& out) override {
@@ -67,7 +75,7 @@ class RewriteStage : public TokenStage {
   }
 
  private:
-  const TokenRewrite& rewrite_;
+  TokenRewrite rewrite_;
 };
 
 // Makes one long token: everything that follows is a part of the first.
@@ -107,7 +115,7 @@ class ByteLevelStage : public OneTokenStage {
 class ByteFallbackStage : public TokenStage {
  protected:
   Status Token(std::string token, std::vector<DecodeChunk>& out) override {
-    if (const int byte = ParseByteToken(token); byte >= 0) {
+    if (const int byte = ByteOf(token); byte >= 0) {
       run_ += static_cast<char>(byte);
       return {};
     }
@@ -121,6 +129,12 @@ class ByteFallbackStage : public TokenStage {
   }
 
  private:
+  // The reference's number parser also takes a plus sign for the first digit.
+  static int ByteOf(std::string_view token) {
+    if (!token.starts_with("<0x+")) return ParseByteToken(token);
+    return ParseByteToken(std::string("<0x0").append(token.substr(4)));
+  }
+
   void EndRun(std::vector<DecodeChunk>& out) {
     if (run_.empty()) return;
     if (ValidUtf8Prefix(run_) == run_.size()) {
@@ -390,8 +404,8 @@ int ParseByteToken(std::string_view token) {
   return value;
 }
 
-std::unique_ptr<DecodeStage> MakeRewriteStage(const TokenRewrite& rewrite) {
-  return std::make_unique<RewriteStage>(rewrite);
+std::unique_ptr<DecodeStage> MakeRewriteStage(TokenRewrite rewrite) {
+  return std::make_unique<RewriteStage>(std::move(rewrite));
 }
 std::unique_ptr<DecodeStage> MakeByteLevelStage() { return std::make_unique<ByteLevelStage>(); }
 std::unique_ptr<DecodeStage> MakeByteFallbackStage() {

@@ -64,10 +64,9 @@ class Utf8Stream {
   std::string pending_;  // at most the beginning of one character
 };
 
-// Hugging Face's decoders. `rewrite` maps a token to its replacement and must live as long as the
-// stage.
+// Hugging Face's decoders.
 using TokenRewrite = std::function<Result<std::string>(std::string_view)>;
-std::unique_ptr<DecodeStage> MakeRewriteStage(const TokenRewrite& rewrite);
+std::unique_ptr<DecodeStage> MakeRewriteStage(TokenRewrite rewrite);
 std::unique_ptr<DecodeStage> MakeByteLevelStage();
 std::unique_ptr<DecodeStage> MakeByteFallbackStage();
 std::unique_ptr<DecodeStage> MakeFuseStage();

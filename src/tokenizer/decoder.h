@@ -1,5 +1,6 @@
 // Decoders: from a list of tokens back to text. Each is immutable after it was made and may be used
-// by any thread.
+// by any thread. A decoder is written once, as the stage of a stream (decode_stage.h); decoding a
+// list runs such a stage over it, so streamed and whole text are the same.
 #pragma once
 
 #include <memory>
@@ -9,6 +10,7 @@
 
 #include "base/json.h"
 #include "base/result.h"
+#include "tokenizer/decode_stage.h"
 #include "tokenizer/pre_tokenizer.h"
 
 namespace tonnage {
@@ -16,9 +18,12 @@ namespace tonnage {
 class Decoder {
  public:
   virtual ~Decoder() = default;
+  // A stream of its own, which may outlive the decoder.
+  virtual std::unique_ptr<DecodeStage> NewStage() const = 0;
+
   // Rewrites the list; the text is what remains of it, joined. Errors only where a pattern cannot
   // be matched.
-  virtual Status Decode(std::vector<std::string>& tokens) const = 0;
+  Status Decode(std::vector<std::string>& tokens) const { return RunStage(*NewStage(), tokens); }
 };
 
 std::unique_ptr<Decoder> MakeByteLevelDecoder();

@@ -184,9 +184,8 @@ class PlamoStage : public TokenStage {
 class PlamoDecoder : public Decoder {
  public:
   explicit PlamoDecoder(Shared plamo) : plamo_(std::move(plamo)) {}
-  Status Decode(std::vector<std::string>& tokens) const override {
-    const auto stage = std::make_unique<PlamoStage>(plamo_);
-    return RunStage(*stage, tokens);
+  std::unique_ptr<DecodeStage> NewStage() const override {
+    return std::make_unique<PlamoStage>(plamo_);
   }
 
  private:

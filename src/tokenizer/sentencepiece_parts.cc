@@ -112,9 +112,8 @@ class SentencePieceStage : public TokenStage {
 class SentencePieceDecoder : public Decoder {
  public:
   explicit SentencePieceDecoder(Shared pieces) : pieces_(std::move(pieces)) {}
-  Status Decode(std::vector<std::string>& tokens) const override {
-    const auto stage = std::make_unique<SentencePieceStage>(pieces_);
-    return RunStage(*stage, tokens);
+  std::unique_ptr<DecodeStage> NewStage() const override {
+    return std::make_unique<SentencePieceStage>(pieces_);
   }
 
  private:

@@ -1,5 +1,6 @@
 #include "tokenizer/tokenizer.h"
 
+#include "tokenizer/stream_decoder.h"
 #include "tokenizer/utf8.h"
 
 namespace tonnage {
@@ -64,21 +65,21 @@ Status Tokenizer::EncodeText(std::string_view text, Workspace& workspace,
 }
 
 Result<std::string> Tokenizer::Decode(std::span<const TokenId> ids, bool skip_special) const {
-  std::vector<std::string> tokens;
-  tokens.reserve(ids.size());
-  for (const TokenId id : ids) {
-    if (skip_special && added_.IsSpecial(id)) continue;
-    std::optional<std::string_view> token = added_.IdToToken(id);
-    if (!token) token = parts_.model->IdToToken(id);
-    if (token) tokens.emplace_back(*token);
-  }
-  if (parts_.decoder) RETURN_IF_ERROR(parts_.decoder->Decode(tokens));
+  StreamDecoder stream(*this, skip_special);
   std::string text;
-  for (std::size_t i = 0; i < tokens.size(); ++i) {
-    if (i > 0 && !parts_.decoder) text += ' ';
-    text += tokens[i];
-  }
+  for (const TokenId id : ids) RETURN_IF_ERROR(stream.Push(id, text));
+  RETURN_IF_ERROR(stream.Finish(text));
   return text;
+}
+
+std::optional<std::string_view> Tokenizer::DecodedToken(TokenId id, bool skip_special) const {
+  if (skip_special && added_.IsSpecial(id)) return std::nullopt;
+  if (const std::optional<std::string_view> token = added_.IdToToken(id)) return token;
+  return parts_.model->IdToToken(id);
+}
+
+std::unique_ptr<DecodeStage> Tokenizer::NewDecodeStage() const {
+  return parts_.decoder ? parts_.decoder->NewStage() : MakeSpacesStage();
 }
 
 std::size_t Tokenizer::vocab_size() const {

@@ -45,6 +45,11 @@ class Tokenizer {
   // Ids that do not exist are passed over. With `skip_special`, special tokens are left out.
   Result<std::string> Decode(std::span<const TokenId> ids, bool skip_special) const;
 
+  // For streams (stream_decoder.h): what the decoder sees of an id, or nothing where Decode passes over it, and a
+  // fresh stage of the decoder.
+  std::optional<std::string_view> DecodedToken(TokenId id, bool skip_special) const;
+  std::unique_ptr<DecodeStage> NewDecodeStage() const;
+
   // Distinct tokens, added ones included.
   std::size_t vocab_size() const;
   TokenId max_id() const;
