@@ -112,7 +112,7 @@ TEST(StreamDecoder, ATokenCostsItsOwnLength) {
     const auto ids = tokenizer->Encode("the house", false).value();
     for (int i = 0; i < 500'000; ++i) ASSERT_TRUE(stream.Push(ids[i % ids.size()], out).ok());
     ASSERT_TRUE(stream.Finish(out).ok());
-    EXPECT_GT(out.size(), 500'000u) << name;
+    EXPECT_GE(out.size(), 500'000u) << name;
   }
 }
 
