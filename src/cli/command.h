@@ -1,6 +1,7 @@
-// A command of `tonnage`: one row in main.cc's table, one file <name>_command.cc. Define() declares its
-// options on a CLI11 sub-command and sets what runs when it is chosen. Commands print their answer
-// on standard output and everything else on standard error, and report failure by returning it.
+// A command of `tonnage`: one row in main.cc's table, one file <name>_command.cc. Define() declares
+// its options on a CLI11 sub-command and sets what runs when it is chosen. Commands print their
+// answer on standard output and everything else on standard error, and report failure by returning
+// it.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -17,6 +18,7 @@ namespace tonnage::cli {
 struct Environment {
   std::string home;  // the model store: TONNAGE_HOME, else the user's data directory + /tonnage
   std::string memory_limit;  // TONNAGE_MEMORY_LIMIT, unparsed; empty when unset
+  bool stdin_is_terminal = false;
   bool stdout_is_terminal = false;
   bool stderr_is_terminal = false;
   bool color = false;  // a terminal, and NO_COLOR unset

@@ -25,6 +25,7 @@ Environment Environment::FromProcess() {
   environment.home = Variable("TONNAGE_HOME");
   if (environment.home.empty()) environment.home = DataDirectory() + "/tonnage";
   environment.memory_limit = Variable("TONNAGE_MEMORY_LIMIT");
+  environment.stdin_is_terminal = isatty(STDIN_FILENO) == 1;
   environment.stdout_is_terminal = isatty(STDOUT_FILENO) == 1;
   environment.stderr_is_terminal = isatty(STDERR_FILENO) == 1;
   environment.color = environment.stdout_is_terminal && Variable("NO_COLOR").empty();

@@ -1,5 +1,6 @@
 // The composition root: parses the command line, runs one command, and turns its result into an
 // exit code.
+#include <clocale>
 #include <cstdio>
 #include <string>
 
@@ -14,8 +15,11 @@ constexpr std::string_view kInside =
     "For looking inside (one JSON value a line in, one a line out)";
 
 constexpr Command kCommands[] = {
+    {"run", kPeople, "one answer, or a chat", DefineRun},
     {"plan", kPeople, "what a load would take, and whether it fits; loads nothing", DefinePlan},
     {"pull", kPeople, "fetch a model into the store", DefinePull},
+    {"inspect", kPeople, "what a model file holds: config, tensors, tokenizer, template",
+     DefineInspect},
     {"list", kPeople, "the models in the store", DefineList},
     {"rm", kPeople, "remove a model from the store", DefineRm},
     {"logits", kInside, "the model's logits for token ids, written to a file", DefineLogits},
@@ -66,4 +70,7 @@ int Main(int argc, char** argv) {
 }  // namespace
 }  // namespace tonnage::cli
 
-int main(int argc, char** argv) { return tonnage::cli::Main(argc, argv); }
+int main(int argc, char** argv) {
+  std::setlocale(LC_CTYPE, "");  // line editing counts characters, not bytes
+  return tonnage::cli::Main(argc, argv);
+}
