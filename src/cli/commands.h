@@ -11,6 +11,7 @@ void DefinePlan(CLI::App& app, const Environment& environment, Action& action);
 void DefineInspect(CLI::App& app, const Environment& environment, Action& action);
 void DefineList(CLI::App& app, const Environment& environment, Action& action);
 void DefinePull(CLI::App& app, const Environment& environment, Action& action);
+void DefineRender(CLI::App& app, const Environment& environment, Action& action);
 void DefineRm(CLI::App& app, const Environment& environment, Action& action);
 void DefineRun(CLI::App& app, const Environment& environment, Action& action);
 void DefineVersion(CLI::App& app, const Environment& environment, Action& action);

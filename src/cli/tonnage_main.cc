@@ -22,6 +22,7 @@ constexpr Command kCommands[] = {
      DefineInspect},
     {"list", kPeople, "the models in the store", DefineList},
     {"rm", kPeople, "remove a model from the store", DefineRm},
+    {"render", kInside, "a chat template applied to variables", DefineRender},
     {"logits", kInside, "the model's logits for token ids, written to a file", DefineLogits},
     {"bench", kPeople, "measure prefill and decode", DefineBench},
     {"version", kPeople, "print the version and what this processor offers", DefineVersion},

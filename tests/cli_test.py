@@ -1,0 +1,236 @@
+#!/usr/bin/env python3
+"""The program as a user and a script see it: exit codes, what goes to standard output, files: cli_test.py TONNAGE SOURCE_DIR
+
+Uses the small golden models of the repository and, where the model store has it, the default model."""
+import json
+import os
+import pathlib
+import pty
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PROGRAM = pathlib.Path(sys.argv[1]).resolve()
+GOLDEN = pathlib.Path(sys.argv[2]).resolve() / "tests" / "golden"
+TOKENIZER = GOLDEN / "tiny_chat"
+LLAMA = GOLDEN / "models" / "llama"
+
+# A model with a voice: the golden llama's weights with a small tokenizer and template.
+CHAT_FOLDER = tempfile.TemporaryDirectory()
+CHAT = pathlib.Path(CHAT_FOLDER.name)
+for source in (LLAMA, TOKENIZER):
+    for file in source.iterdir():
+        shutil.copy(file, CHAT)
+
+
+def tonnage(*args, stdin="", env=None):
+    return subprocess.run([PROGRAM, *map(str, args)], input=stdin, text=True, capture_output=True, timeout=300,
+                          env=os.environ | (env or {}))
+
+
+def read_safetensors(path):
+    data = path.read_bytes()
+    (length,) = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8:8 + length])
+    return {name: (row["shape"], data[8 + length + row["data_offsets"][0]:8 + length + row["data_offsets"][1]], row["dtype"])
+            for name, row in header.items() if name != "__metadata__"}
+
+
+class Usage(unittest.TestCase):
+    def test_help_lists_every_command_and_exit_code(self):
+        run = tonnage("--help")
+        self.assertEqual(run.returncode, 0)
+        for word in ("run", "plan", "pull", "list", "rm", "inspect", "bench", "tokenize", "detokenize", "render", "logits",
+                     "Exit codes", "TONNAGE_HOME"):
+            self.assertIn(word, run.stdout)
+
+    def test_wrong_usage_is_2(self):
+        for args in ((), ("no-such-command",), ("run",), ("plan", LLAMA, "--slots", "0"), ("plan", LLAMA, "--kv", "q3"),
+                     ("plan", LLAMA, "--precision", "perfect"), ("plan", LLAMA, "--cpu", "z80"),
+                     ("plan", LLAMA, "--memory-limit", "lots"), ("pull", "no-such-model")):
+            run = tonnage(*args)
+            self.assertEqual(run.returncode, 2, f"{args}: {run.stderr}")
+            self.assertEqual(run.stdout, "")
+
+    def test_what_cannot_be_read_is_4(self):
+        with tempfile.TemporaryDirectory() as folder:
+            broken = pathlib.Path(folder) / "broken.gguf"
+            broken.write_bytes(b"GGUF\x03\x00\x00\x00 but no more")
+            for model in ("no-such-name", folder + "/none.gguf", folder, broken):
+                for command in ("plan", "run", "inspect"):
+                    run = tonnage(command, model, stdin="x", env={"TONNAGE_HOME": folder})
+                    self.assertEqual(run.returncode, 4, f"{command} {model}: {run.stderr}")
+                    self.assertIn("tonnage: ", run.stderr)
+
+    def test_junk_in_the_variable_names_it(self):
+        run = tonnage("plan", LLAMA, env={"TONNAGE_MEMORY_LIMIT": "12 apples"})
+        self.assertEqual(run.returncode, 2)
+        self.assertIn("TONNAGE_MEMORY_LIMIT", run.stderr)
+
+
+class Plan(unittest.TestCase):
+    def test_a_quote_that_does_not_fit_is_3_with_the_numbers(self):
+        run = tonnage("plan", LLAMA, "--json")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        total = json.loads(run.stdout)["plans"][0]["total_bytes"]
+        for limit, code in ((total, 0), (total - 1, 3)):
+            run = tonnage("plan", LLAMA, "--json", "--memory-limit", limit)
+            self.assertEqual(run.returncode, code, run.stderr)
+            self.assertEqual(json.loads(run.stdout)["budget_source"], "--memory-limit")
+        run = tonnage("run", CHAT, "hello", "--memory-limit", total // 2)
+        self.assertEqual(run.returncode, 3)
+        self.assertEqual(run.stdout, "")
+        self.assertIn("--memory-limit", run.stderr)
+
+    def test_terms_add_up(self):
+        plan = json.loads(tonnage("plan", LLAMA, "--json", "--context", 100, "--slots", 3).stdout)["plans"][0]
+        terms = [value for key, value in plan.items() if key.endswith("_bytes") and key != "total_bytes"]
+        self.assertGreaterEqual(sum(terms), plan["total_bytes"])
+        self.assertGreater(plan["weights_bytes"], 0)
+        self.assertGreater(plan["kv_bytes"], 0)
+
+
+class Inside(unittest.TestCase):
+    def test_logits_writes_what_the_interface_says(self):
+        golden = read_safetensors(LLAMA / "golden.safetensors")
+        ids = list(struct.unpack(f"<{golden['input_ids'][0][0]}i", golden["input_ids"][1]))
+        with tempfile.TemporaryDirectory() as folder:
+            out = pathlib.Path(folder) / "out.safetensors"
+            run = tonnage("logits", LLAMA, "--out", out, "--greedy", 24, "--precision", "exact", stdin=json.dumps(ids) + "\n")
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertEqual(run.stdout, "")
+            tensors = read_safetensors(out)
+            self.assertEqual(tensors["logits"][0], golden["logits"][0])
+            self.assertEqual(tensors["greedy_ids"][1], golden["greedy_ids"][1])
+            self.assertEqual((tensors["logits"][2], tensors["greedy_ids"][2]), ("F32", "I32"))
+
+    def test_logits_refuses_bad_ids(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for line in ("", "[]", "[999999]", "[-1]", "nonsense", "[1.5]", "{}"):
+                run = tonnage("logits", LLAMA, "--out", folder + "/out", stdin=line + "\n")
+                self.assertIn(run.returncode, (2, 4), f"{line}: {run.stderr}")
+                self.assertFalse(os.path.exists(folder + "/out"))
+
+    def test_tokenize_and_detokenize_are_inverse_a_line_each(self):
+        texts = ["hello world", "", "two\nlines", "caf\u00e9"]
+        run = tonnage("tokenize", CHAT, stdin="".join(json.dumps(text) + "\n" for text in texts))
+        self.assertEqual(run.returncode, 0, run.stderr)
+        ids = run.stdout.splitlines()
+        self.assertEqual(len(ids), len(texts))
+        run = tonnage("detokenize", CHAT, stdin="".join(line + "\n" for line in ids))
+        self.assertEqual([json.loads(line) for line in run.stdout.splitlines()], texts)
+
+    def test_render_answers_errors_as_values(self):
+        with tempfile.TemporaryDirectory() as folder:
+            template = pathlib.Path(folder) / "t.jinja"
+            template.write_text("{{ messages[0].content }} {{ strftime_now('%Y') }}{% if bad %}{{ raise_exception('no') }}{% endif %}")
+            lines = [{"messages": [{"content": "hi"}]}, {"messages": [{"content": "hi"}], "bad": True}]
+            run = tonnage("render", template, "--now", "2026-11-29T16:20", stdin="".join(json.dumps(x) + "\n" for x in lines))
+            self.assertEqual(run.returncode, 0, run.stderr)
+            good, bad = map(json.loads, run.stdout.splitlines())
+            self.assertEqual(good, {"rendered": "hi 2026"})
+            self.assertIn("no", bad["error"])
+
+    def test_inspect_shows_config_and_tensors(self):
+        run = tonnage("inspect", LLAMA, "--json")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        shown = json.loads(run.stdout)
+        self.assertEqual(shown["config"]["model_type"], "llama")
+        self.assertIn("model.embed_tokens.weight", [row["name"] for row in shown["tensors"]])
+
+
+class Store(unittest.TestCase):
+    def test_list_resolve_and_remove(self):
+        with tempfile.TemporaryDirectory() as home:
+            env = {"TONNAGE_HOME": home}
+            self.assertEqual(json.loads(tonnage("list", "--json", env=env).stdout), [])
+            folder = pathlib.Path(home) / "models" / "mine"
+            folder.mkdir(parents=True)
+            for file in LLAMA.iterdir():
+                (folder / file.name).write_bytes(file.read_bytes())
+            self.assertEqual([row["name"] for row in json.loads(tonnage("list", "--json", env=env).stdout)], ["mine"])
+            self.assertEqual(tonnage("plan", "mine", env=env).returncode, 0)
+            self.assertEqual(tonnage("rm", "mine", env=env).returncode, 0)
+            self.assertEqual(tonnage("plan", "mine", env=env).returncode, 4)
+            self.assertEqual(tonnage("rm", "mine", env=env).returncode, 4)
+            self.assertEqual(tonnage("rm", "../../etc", env=env).returncode, 2)
+
+
+class Run(unittest.TestCase):
+    def test_standard_output_is_only_the_answer(self):
+        args = ("run", CHAT, "hello", "--temperature", 0, "--max-tokens", 5)
+        run = tonnage(*args)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(run.stdout.count("\n"), 1)
+        self.assertRegex(run.stderr, r"^\[5 tokens, [\d.]+ tokens/s, cut at the length limit\]\n$")
+        self.assertEqual(tonnage("run", CHAT, "--temperature", 0, "--max-tokens", 5, stdin="hello\n").stdout, run.stdout)
+
+    def test_the_same_seed_gives_the_same_answer(self):
+        args = ("run", CHAT, "hello", "--seed", 7, "--max-tokens", 20)
+        self.assertEqual(tonnage(*args).stdout, tonnage(*args).stdout)
+
+    def test_bench_prints_json(self):
+        run = tonnage("bench", LLAMA, "--prompt", 8, "--generate", 4, "--repeat", 1, "--json")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        figures = json.loads(run.stdout)
+        self.assertEqual(len(figures["ids"]), 4)
+        self.assertGreater(figures["decode_tokens_per_s"], 0)
+
+    def test_ctrl_c_stops_the_answer_and_not_the_chat(self):
+        pid, terminal = pty.fork()
+        if pid == 0:
+            os.environ["TERM"] = "xterm"
+            os.environ["TONNAGE_HOME"] = tempfile.mkdtemp()
+            os.execv(PROGRAM, [str(PROGRAM), "run", str(CHAT), "--temperature", "0"])
+        try:
+            self.read_until(terminal, b">>> ")
+            os.write(terminal, b"hello\r")
+            time.sleep(0.05)
+            os.kill(pid, signal.SIGINT)
+            self.read_until(terminal, b"tokens/s")
+            self.read_until(terminal, b">>> ")
+            os.write(terminal, b"/bye\r")
+            self.assertEqual(os.waitstatus_to_exitcode(self.wait(pid, terminal)), 0)
+        finally:
+            os.close(terminal)
+
+    def read_until(self, terminal, text):
+        seen = b""
+        deadline = time.monotonic() + 60
+        while text not in seen:
+            self.assertLess(time.monotonic(), deadline, seen)
+            seen += os.read(terminal, 4096)
+        return seen
+
+    def wait(self, pid, terminal):
+        for _ in range(600):
+            done, status = os.waitpid(pid, os.WNOHANG)
+            if done:
+                return status
+            try:
+                os.read(terminal, 4096)
+            except OSError:
+                pass
+            time.sleep(0.1)
+        os.kill(pid, signal.SIGKILL)
+        self.fail("the chat did not end")
+
+
+@unittest.skipUnless(tonnage("plan", "smollm2").returncode == 0, "the default model is not in the store: tonnage pull smollm2")
+class DefaultModel(unittest.TestCase):
+    def test_it_knows_the_capital_of_france(self):
+        for precision in ("exact", "fast"):
+            run = tonnage("run", "smollm2", "What is the capital of France, and what is it known for?",
+                          "--temperature", 0, "--max-tokens", 40,
+                          "--precision", precision)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertIn("Paris", run.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1], verbosity=1)
