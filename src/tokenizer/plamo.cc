@@ -162,16 +162,16 @@ class PlamoStage : public TokenStage {
     if (id && plamo_->rows()[*id].type == PlamoRow::Type::kByte) {
       token = static_cast<char>(ParseByteToken(token));
     }
-    Push(token, false, out);
+    AppendText(token, false, out);
     return {};
   }
   Status End(std::vector<DecodeChunk>& out) override {
-    Push({}, true, out);
+    AppendText({}, true, out);
     return {};
   }
 
  private:
-  void Push(std::string_view bytes, bool last, std::vector<DecodeChunk>& out) {
+  void AppendText(std::string_view bytes, bool last, std::vector<DecodeChunk>& out) {
     std::string text;
     bytes_.Push(bytes, last, text);
     if (!text.empty()) out.push_back({std::move(text)});
