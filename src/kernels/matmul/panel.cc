@@ -130,38 +130,65 @@ void PackGroup(const Format& format, int words, const std::uint8_t* row, std::in
   PackCodes(codes, words, packed);
 }
 
+// Where in a panel the codes of elements [32 g, 32 g + 32) begin.
+Bytes CodesOffset(const PanelLayout& layout, std::int64_t g) {
+  const std::int64_t k = g * kGroup;
+  return k / layout.chunk * layout.chunk_bytes + layout.scale_bytes +
+         k % layout.chunk / kGroup * WordsOf(layout.kind) * kVector;
+}
+
+// Where scale vector `vector` of the chunk that holds element k begins.
+Bytes ScaleOffset(const PanelLayout& layout, std::int64_t k, std::int64_t vector) {
+  return k / layout.chunk * layout.chunk_bytes +
+         vector * kPanelRows * DTypeBytes(layout.scale_dtype);
+}
+
+// Where Q6_K's int8 scales of the 16 elements from k begin.
+Bytes Q6KScaleOffset(const PanelLayout& layout, std::int64_t k) {
+  return ScaleOffset(layout, k, 1) + k % layout.chunk / 16 * kPanelRows;
+}
+
 struct SourceRow {
   const std::uint8_t* data;
   const std::uint8_t* scales;
   const std::uint8_t* biases;
 };
 
+void CopyScale(const std::uint8_t* from, DType dtype, int lane, std::uint8_t* vector) {
+  const Bytes size = DTypeBytes(dtype);
+  std::memcpy(vector + lane * size, from, static_cast<std::size_t>(size));
+}
+
 void PackScales(const Format& format, const PanelLayout& layout, const SourceRow& row, int lane,
                 std::int64_t k, std::uint8_t* out) {
-  if (format.kind == FormatKind::kQ6_K) {
-    std::uint8_t* const d = out + layout.scales_offset;
-    std::uint8_t* const scales = d + k / kSuperBlock * 2 * kPanelRows;
-    for (std::int64_t b = 0; b < k / kSuperBlock; ++b) {
-      const std::uint8_t* block = row.data + b * kSuperBlockBytes;
-      std::memcpy(d + (b * kPanelRows + lane) * 2, block + 208, 2);
-      for (int s = 0; s < 16; ++s) scales[(b * 16 + s) * kPanelRows + lane] = block[192 + s];
+  const DType dtype = layout.scale_dtype;
+  const auto put = [&](std::int64_t at, int vector, const std::uint8_t* from) {
+    CopyScale(from, dtype, lane, out + ScaleOffset(layout, at, vector));
+  };
+  switch (layout.kind) {
+    case PanelKind::kQ6K:
+      for (std::int64_t at = 0; at < k; at += kSuperBlock) {
+        const std::uint8_t* block = row.data + at / kSuperBlock * kSuperBlockBytes;
+        put(at, 0, block + 208);
+        for (int s = 0; s < 16; ++s)
+          out[Q6KScaleOffset(layout, at + 16 * s) + lane] = block[192 + s];
+      }
+      return;
+    case PanelKind::kSymmetric4:
+    case PanelKind::kSymmetric8: {
+      const Bytes block_bytes = format.kind == FormatKind::kQ4_0 ? 18 : 34;
+      for (std::int64_t g = 0; g < k / kGroup; ++g) {
+        put(g * kGroup, g % 2, row.data + g * block_bytes);
+      }
+      return;
     }
-    return;
-  }
-  const Bytes size = DTypeBytes(layout.scale_dtype);
-  const int vectors = IsAffine(layout.kind) ? 2 : 1;
-  const bool separate = format.kind == FormatKind::kAffine;
-  const Bytes block_bytes = format.kind == FormatKind::kQ4_0   ? 18
-                            : format.kind == FormatKind::kQ4_1 ? 20
-                                                               : 34;
-  for (std::int64_t g = 0; g < k / layout.group; ++g) {
-    for (int v = 0; v < vectors; ++v) {
-      const std::uint8_t* from = separate ? (v == 0 ? row.scales : row.biases) + g * size
-                                          : row.data + g * block_bytes + v * size;
-      std::uint8_t* to =
-          out + layout.scales_offset + ((g * vectors + v) * kPanelRows + lane) * size;
-      std::memcpy(to, from, static_cast<std::size_t>(size));
-    }
+    default:
+      for (std::int64_t c = 0; c < k / layout.chunk; ++c) {
+        const bool q4_1 = format.kind == FormatKind::kQ4_1;
+        const Bytes size = DTypeBytes(dtype);
+        put(c * layout.chunk, 0, q4_1 ? row.data + 20 * c : row.scales + size * c);
+        put(c * layout.chunk, 1, q4_1 ? row.data + 20 * c + 2 : row.biases + size * c);
+      }
   }
 }
 
@@ -179,13 +206,13 @@ void PackLane(const Format& format, const PanelLayout& layout, const SourceRow& 
   for (std::int64_t g = 0; g < k / kGroup; ++g) {
     std::uint8_t packed[4 * kMaxWords];
     PackGroup(format, words, row.data, g, packed);
-    std::uint8_t* to = out + g * words * kVector + 4 * lane;
+    std::uint8_t* to = out + CodesOffset(layout, g) + 4 * lane;
     for (int w = 0; w < words; ++w) std::memcpy(to + w * kVector, packed + 4 * w, 4);
   }
   PackScales(format, layout, row, lane, k, out);
 }
 
-float ReadScale(const std::uint8_t* data, std::int64_t index, DType dtype) {
+float ReadNumber(const std::uint8_t* data, std::int64_t index, DType dtype) {
   if (dtype == DType::kF32) {
     float value;
     std::memcpy(&value, data + index * 4, 4);
@@ -196,16 +223,44 @@ float ReadScale(const std::uint8_t* data, std::int64_t index, DType dtype) {
   return dtype == DType::kF16 ? F16ToF32(bits) : Bf16ToF32(bits);
 }
 
-int ReadCode(const std::uint8_t* panel, int words, int lane, std::int64_t k) {
-  const std::uint8_t* group = panel + k / kGroup * words * kVector + 4 * lane;
-  const int i = static_cast<int>(k % kGroup);
-  if (words == 8) return group[i / 4 * kVector + i % 4];
-  const int within = i % 16;
-  const int byte = group[within / 4 * kVector + within % 4];
-  const int low = i < 16 ? byte & 15 : byte >> 4;
-  if (words == 4) return low;
-  const int high = group[(4 + i / 16) * kVector + i % 4] >> (within / 4 * 2);
-  return low | (high & 3) << 4;
+// The codes of one lane of a packed group.
+void UnpackCodes(const std::uint8_t* group, int words, int lane, std::uint8_t* codes) {
+  std::uint8_t packed[4 * kMaxWords];
+  for (int w = 0; w < words; ++w) std::memcpy(packed + 4 * w, group + w * kVector + 4 * lane, 4);
+  if (words == 8) {
+    std::memcpy(codes, packed, kGroup);
+    return;
+  }
+  for (int i = 0; i < kGroup; ++i) {
+    codes[i] = static_cast<std::uint8_t>(i < 16 ? packed[i] & 15 : packed[i - 16] >> 4);
+    if (words == 4) continue;
+    const int high = packed[16 + i / 16 * 4 + i % 4] >> (i % 16 / 4 * 2);
+    codes[i] = static_cast<std::uint8_t>(codes[i] | (high & 3) << 4);
+  }
+}
+
+void UnpackGroup(const PanelLayout& layout, const std::uint8_t* panel, int lane, std::int64_t g,
+                 float* out) {
+  std::uint8_t codes[kGroup];
+  UnpackCodes(panel + CodesOffset(layout, g), WordsOf(layout.kind), lane, codes);
+  const std::int64_t k = g * kGroup;
+  const auto scale = [&](std::int64_t vector) {
+    return ReadNumber(panel + ScaleOffset(layout, k, vector), lane, layout.scale_dtype);
+  };
+  if (IsAffine(layout.kind)) {
+    const float d = scale(0), m = scale(1);
+    for (int i = 0; i < kGroup; ++i) out[i] = d * static_cast<float>(codes[i]) + m;
+  } else if (layout.kind == PanelKind::kQ6K) {
+    for (int half = 0; half < kGroup; half += 16) {
+      const auto own = static_cast<std::int8_t>(panel[Q6KScaleOffset(layout, k + half) + lane]);
+      const float d = scale(0) * static_cast<float>(own);
+      for (int i = half; i < half + 16; ++i) out[i] = d * static_cast<float>(codes[i] - 32);
+    }
+  } else {
+    const float d = scale(g % 2);
+    const int zero = layout.kind == PanelKind::kSymmetric4 ? 8 : 128;
+    for (int i = 0; i < kGroup; ++i) out[i] = d * static_cast<float>(codes[i] - zero);
+  }
 }
 
 }  // namespace
@@ -218,20 +273,21 @@ PanelLayout LayoutPanel(const Format& format, std::int64_t k) {
     layout.bytes = RoundUp(k * kPanelRows * PlainBytes(layout.kind), kVector);
     return layout;
   }
-  Bytes scale_bytes = 0;
-  if (format.kind == FormatKind::kQ6_K) {
-    layout.group = 16;
-    scale_bytes = k / kSuperBlock * 2 * kPanelRows + k / 16 * kPanelRows;
+  if (layout.kind == PanelKind::kQ6K) {
+    layout.chunk = kSuperBlock;
+    layout.scale_bytes = RoundUp((2 + 16) * kPanelRows, kVector);
+  } else if (IsAffine(layout.kind)) {
+    const bool grouped = format.kind == FormatKind::kAffine;
+    layout.chunk = grouped ? format.group : kGroup;
+    if (grouped) layout.scale_dtype = format.scale_dtype;
+    layout.scale_bytes = 2 * kPanelRows * DTypeBytes(layout.scale_dtype);
   } else {
-    if (format.kind == FormatKind::kAffine) {
-      layout.group = format.group;
-      layout.scale_dtype = format.scale_dtype;
-    }
-    scale_bytes = k / layout.group * kPanelRows * DTypeBytes(layout.scale_dtype) *
-                  (IsAffine(layout.kind) ? 2 : 1);
+    layout.chunk = 2 * kGroup;
+    layout.scale_bytes = 2 * kPanelRows * DTypeBytes(layout.scale_dtype);
   }
-  layout.scales_offset = k / kGroup * words * kVector;
-  layout.bytes = RoundUp(layout.scales_offset + scale_bytes, kVector);
+  layout.chunk_bytes = layout.scale_bytes + layout.chunk / kGroup * words * kVector;
+  layout.bytes = k / layout.chunk * layout.chunk_bytes;
+  if (k % layout.chunk != 0) layout.bytes += layout.scale_bytes + words * kVector;
   return layout;
 }
 
@@ -247,9 +303,7 @@ void PackPanels(const WeightView& source, std::int64_t expert, std::uint8_t* out
     std::uint8_t* const to = out + panel * layout.bytes;
     const std::int64_t first = panel * kPanelRows;
     const int lanes = static_cast<int>(std::min<std::int64_t>(kPanelRows, source.n - first));
-    if (lanes < kPanelRows || layout.kind == PanelKind::kQ6K) {
-      std::memset(to, 0, static_cast<std::size_t>(layout.bytes));
-    }
+    if (lanes < kPanelRows) std::memset(to, 0, static_cast<std::size_t>(layout.bytes));
     for (int lane = 0; lane < lanes; ++lane) {
       const std::int64_t row = expert * source.n + first + lane;
       const SourceRow from = {source.data + row * row_bytes.data,
@@ -265,34 +319,15 @@ void UnpackPanelRow(const Format& format, std::int64_t k, const std::uint8_t* da
   const PanelLayout layout = LayoutPanel(format, k);
   const std::uint8_t* const panel = data + row / kPanelRows * layout.bytes;
   const int lane = static_cast<int>(row % kPanelRows);
-  const int words = WordsOf(layout.kind);
-  if (words == 0) {
+  if (WordsOf(layout.kind) == 0) {
     const DType dtype = layout.kind == PanelKind::kF32   ? DType::kF32
                         : layout.kind == PanelKind::kF16 ? DType::kF16
                                                          : DType::kBF16;
-    for (std::int64_t i = 0; i < k; ++i) out[i] = ReadScale(panel, i * kPanelRows + lane, dtype);
+    for (std::int64_t i = 0; i < k; ++i) out[i] = ReadNumber(panel, i * kPanelRows + lane, dtype);
     return;
   }
-  const std::uint8_t* const scales = panel + layout.scales_offset;
-  if (layout.kind == PanelKind::kQ6K) {
-    const std::uint8_t* const sub = scales + k / kSuperBlock * 2 * kPanelRows;
-    for (std::int64_t i = 0; i < k; ++i) {
-      const float d = ReadScale(scales, i / kSuperBlock * kPanelRows + lane, DType::kF16);
-      const auto scale = static_cast<std::int8_t>(sub[i / 16 * kPanelRows + lane]);
-      out[i] =
-          d * static_cast<float>(scale) * static_cast<float>(ReadCode(panel, words, lane, i) - 32);
-    }
-    return;
-  }
-  const bool affine = IsAffine(layout.kind);
-  const int zero = layout.kind == PanelKind::kSymmetric4   ? 8
-                   : layout.kind == PanelKind::kSymmetric8 ? 128
-                                                           : 0;
-  for (std::int64_t i = 0; i < k; ++i) {
-    const std::int64_t at = i / layout.group * (affine ? 2 : 1) * kPanelRows + lane;
-    const float d = ReadScale(scales, at, layout.scale_dtype);
-    const float product = d * static_cast<float>(ReadCode(panel, words, lane, i) - zero);
-    out[i] = affine ? product + ReadScale(scales, at + kPanelRows, layout.scale_dtype) : product;
+  for (std::int64_t g = 0; g < k / kGroup; ++g) {
+    UnpackGroup(layout, panel, lane, g, out + g * kGroup);
   }
 }
 

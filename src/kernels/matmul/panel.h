@@ -3,13 +3,15 @@
 // first byte to its last.
 //
 // Plain formats: element (k, row) at [k][16], in the stored type.
-// Quantized formats: for every 32 elements of k, vectors of 64 bytes, lane = row, then all scales.
+// Quantized formats: chunks of k, each the scales of its elements, then for every 32 elements
+// vectors of codes, 64 bytes each, lane = row.
 //   8-bit codes: vector c (0..7) holds elements 4c..4c+3 of each row, a byte each.
 //   4-bit codes: vector v (0..3) holds elements 4v..4v+3 in its low nibbles, 16+4v.. in its high.
 //   6-bit codes: the low 4 bits as above, then two vectors h with the high 2 bits: byte j of a lane
 //   holds those of elements 16h+4i+j in bits 2i..2i+1.
-//   Scales, a group after the other: d[16], and for affine kinds m[16], in the stored type.
-//   Q6_K: d[16] of every 256 elements, then the int8 scales [16] of every 16 elements.
+//   Scales of symmetric kinds: d[16] of the chunk's first and second 32 elements; the last chunk
+//   may lack the second 32. Of affine kinds: d[16], m[16], in the stored type. Of Q6_K: d[16], then
+//   the int8 scales [16] of every 16 elements.
 // Lossless: UnpackPanelRow gives back exactly what UnpackRow reads in the checkpoint.
 #pragma once
 
@@ -40,8 +42,9 @@ inline constexpr int kPanelKinds = 9;
 struct PanelLayout {
   PanelKind kind = PanelKind::kF32;
   DType scale_dtype = DType::kF16;
-  int group = 32;  // elements of k that share d and m
-  Bytes scales_offset = 0;
+  int chunk = 0;          // elements of k in a chunk; 0 for plain kinds
+  Bytes scale_bytes = 0;  // before a chunk's codes
+  Bytes chunk_bytes = 0;
   Bytes bytes = 0;  // of one panel; a multiple of 64
 };
 

@@ -1,0 +1,223 @@
+// Weight bytes per second for decode beside the read bandwidth, and operations per second for
+// prefill beside the arithmetic peak, both measured in the same run on the same threads
+// (TONNAGE_BENCH_THREADS, by default all). Outputs are checked before anything is timed.
+#include <benchmark/benchmark.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/check.h"
+#include "kernels/matmul/matmul.h"
+#include "kernels/matmul/peak.h"
+#include "quant/pack.h"
+#include "quant/unpack.h"
+
+namespace tonnage {
+namespace {
+
+// More than any cache holds, so that decode reads from memory as it does in a model.
+constexpr Bytes kColdBytes = 256 * kMiB;
+
+int Threads() {
+  const char* text = std::getenv("TONNAGE_BENCH_THREADS");
+  return text != nullptr ? std::atoi(text)
+                         : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+ThreadPool& Pool() {
+  static ThreadPool pool(Threads());
+  return pool;
+}
+
+struct Free {
+  void operator()(std::uint8_t* data) const { std::free(data); }
+};
+using AlignedBytes = std::unique_ptr<std::uint8_t, Free>;
+
+AlignedBytes Allocate(Bytes bytes) {
+  return AlignedBytes(static_cast<std::uint8_t*>(
+      std::aligned_alloc(2 * kMiB, static_cast<std::size_t>(RoundUp(bytes + 1, 2 * kMiB)))));
+}
+
+// The best of several runs of `work`, which does `amount` of something: amount per second.
+template <typename Work>
+double BestRate(double amount, Work&& work) {
+  double best = 0;
+  for (int i = 0; i < 8; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    work();
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    best = std::max(best, amount / seconds.count());
+  }
+  return best;
+}
+
+double ReadBandwidth() {
+  static const double rate = [] {
+    const AlignedBytes data = Allocate(kColdBytes);
+    std::fill_n(data.get(), kColdBytes, std::uint8_t{1});
+    constexpr std::int64_t kSlices = 256;
+    return BestRate(static_cast<double>(kColdBytes), [&] {
+      Pool().Run(kSlices, [&](std::int64_t i) {
+        constexpr Bytes kSlice = kColdBytes / kSlices;
+        benchmark::DoNotOptimize(ReadAll(data.get() + i * kSlice, kSlice));
+      });
+    });
+  }();
+  return rate;
+}
+
+// Multiply-adds count as two operations.
+double ArithmeticPeak(Precision precision) {
+  const auto measure = [](auto run) {
+    constexpr std::int64_t kTasks = 64, kRounds = 100'000;
+    double operations = 0;
+    run(1, &operations);
+    return BestRate(operations * kTasks * kRounds, [&] {
+      Pool().Run(kTasks, [&](std::int64_t) {
+        double ignored;
+        benchmark::DoNotOptimize(run(kRounds, &ignored));
+      });
+    });
+  };
+  static const double int8 = measure(RunInt8Rounds);
+  static const double f32 = measure(RunF32Rounds);
+  return precision == Precision::kFast ? int8 : f32;
+}
+
+std::vector<float> Noise(std::int64_t count) {
+  std::mt19937 engine(1);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(static_cast<std::size_t>(count));
+  for (float& value : values) value = normal(engine);
+  return values;
+}
+
+struct Setup {
+  const MatmulKernel& kernel;
+  PackedWeight weight = {};
+  AlignedBytes bytes = {};  // `copies` packed weights
+  Bytes packed_bytes = 0;
+  std::int64_t copies = 1;
+  std::vector<float> x = {}, y = {};
+  AlignedBytes workspace = {};
+  Bytes workspace_bytes = 0;
+
+  void Run(std::int64_t rows, std::int64_t copy) {
+    PackedWeight w = weight;
+    w.data += copy * packed_bytes;
+    const MatmulOutput output = {.weight = &w, .y = y.data()};
+    kernel.run({.x = x.data(), .rows = rows, .k = w.k, .outputs = {&output, 1}},
+               {workspace.get(), static_cast<std::size_t>(workspace_bytes)}, Pool());
+  }
+};
+
+Setup MakeSetup(const MatmulKernel& kernel, const Format& format, std::int64_t n, std::int64_t k,
+                std::int64_t rows, bool cold) {
+  Setup setup = {.kernel = kernel};
+  const QuantizedWeight source = Pack(format, 1, n, k, Noise(n * k));
+  setup.packed_bytes = kernel.packed_bytes(format, n, k);
+  setup.copies = cold ? std::max<std::int64_t>(1, kColdBytes / setup.packed_bytes) : 1;
+  setup.bytes = Allocate(setup.copies * setup.packed_bytes);
+  for (std::int64_t i = 0; i < setup.copies; ++i) {
+    kernel.pack(source.View(), 0, setup.bytes.get() + i * setup.packed_bytes, Pool());
+  }
+  setup.weight = {.kernel = &kernel, .format = format, .n = n, .k = k, .data = setup.bytes.get()};
+  setup.x = Noise(rows * k);
+  setup.y.resize(static_cast<std::size_t>(rows * n));
+  setup.workspace_bytes = kernel.workspace_bytes(rows, k, 1);
+  setup.workspace = Allocate(setup.workspace_bytes);
+
+  setup.Run(rows, setup.copies - 1);
+  std::vector<float> w(static_cast<std::size_t>(k));
+  for (std::int64_t i = 0; i < n; i += std::max<std::int64_t>(1, n / 50)) {
+    UnpackRow(source.View(), i, w);
+    double sum = 0, magnitude = 0;
+    for (std::int64_t j = 0; j < k; ++j) {
+      const auto at = static_cast<std::size_t>(j);
+      sum += setup.x[at] * w[at];
+      magnitude += std::abs(w[at]);
+    }
+    CHECK(std::abs(setup.y[static_cast<std::size_t>(i)] - sum) < 0.01 * magnitude)
+        << kernel.name << " is wrong: " << setup.y[static_cast<std::size_t>(i)] << " for " << sum;
+  }
+  return setup;
+}
+
+void Decode(benchmark::State& state, const MatmulKernel* kernel, Format format, std::int64_t n,
+            std::int64_t k, std::int64_t rows) {
+  Setup setup = MakeSetup(*kernel, format, n, k, rows, true);
+  std::int64_t copy = 0;
+  for (auto _ : state) {
+    setup.Run(rows, copy);
+    copy = (copy + 1) % setup.copies;
+  }
+  const double bytes = static_cast<double>(setup.packed_bytes);
+  using benchmark::Counter;
+  state.counters["GB/s"] = Counter(bytes * 1e-9, Counter::kIsIterationInvariantRate);
+  state.counters["read GB/s"] = ReadBandwidth() * 1e-9;
+  state.counters["of bound"] = Counter(bytes / ReadBandwidth(), Counter::kIsIterationInvariantRate);
+}
+
+void Prefill(benchmark::State& state, const MatmulKernel* kernel, Format format, std::int64_t n,
+             std::int64_t k, std::int64_t rows) {
+  Setup setup = MakeSetup(*kernel, format, n, k, rows, false);
+  for (auto _ : state) setup.Run(rows, 0);
+  const double operations = 2.0 * static_cast<double>(n) * static_cast<double>(k * rows);
+  const double peak = ArithmeticPeak(kernel->precision);
+  using benchmark::Counter;
+  state.counters["GOP/s"] = Counter(operations * 1e-9, Counter::kIsIterationInvariantRate);
+  state.counters["peak GOP/s"] = peak * 1e-9;
+  state.counters["of bound"] = Counter(operations / peak, Counter::kIsIterationInvariantRate);
+}
+
+struct NamedShape {
+  const char* name;
+  std::int64_t n, k;
+};
+
+void Register(const MatmulKernel& kernel, const Format& format, const NamedShape& shape) {
+  const std::string name =
+      std::string(kernel.name) + "/" + format.Name() + "/" + shape.name + "/rows:";
+  const auto add = [&](const char* kind, auto function, std::int64_t rows) {
+    benchmark::RegisterBenchmark((kind + name + std::to_string(rows)).c_str(), function, &kernel,
+                                 format, shape.n, shape.k, rows)
+        ->UseRealTime()
+        ->Unit(benchmark::kMicrosecond);
+  };
+  for (const std::int64_t rows : {1, 4, 8}) add("decode/", Decode, rows);
+  for (const std::int64_t rows : {64, 512}) add("prefill/", Prefill, rows);
+}
+
+const bool registered = [] {
+  const CpuFeatures features = CpuFeatures::Detect();
+  const Format formats[] = {
+      Format::Of(FormatKind::kQ4_0),       Format::Of(FormatKind::kQ4_1),
+      Format::Of(FormatKind::kQ8_0),       Format::Affine(4, 64, DType::kBF16),
+      Format::Affine(8, 64, DType::kBF16), Format::Affine(6, 64, DType::kBF16),
+      Format::Of(FormatKind::kF32),        Format::Of(FormatKind::kBF16),
+  };
+  const NamedShape shapes[] = {
+      {"smol135m_o", 576, 576},   {"smol135m_up", 1536, 576},    {"smol135m_down", 576, 1536},
+      {"llama1b_up", 8192, 2048}, {"qwen3_4b_down", 2560, 9728},
+  };
+  for (const MatmulKernel& kernel : MatmulKernels()) {
+    if (kernel.name == "reference") continue;
+    for (const Format& format : formats) {
+      for (const NamedShape& shape : shapes) {
+        if (kernel.accepts(format, shape.n, shape.k, features)) Register(kernel, format, shape);
+      }
+    }
+  }
+  return true;
+}();
+
+}  // namespace
+}  // namespace tonnage
