@@ -211,9 +211,9 @@ VARIANTS = {
              rope_scaling=dict(rope_type="yarn", factor=4.0, original_max_position_embeddings=16, beta_fast=4.0)),
         dict(head_dim=16)),
     "llama_longrope": (
-        dict(model_type="llama", rope_scaling=dict(
+        dict(model_type="llama", max_position_embeddings=2048, rope_scaling=dict(
             type="longrope", short_factor=[1.0, 1.5, 2.0, 3.5], long_factor=[2.0, 3.0, 4.0, 5.0],
-            original_max_position_embeddings=128)),
+            original_max_position_embeddings=512)),
         dict(head_dim=8)),
     "mistral_nested": (
         dict(model_type="mistral", head_dim=12, sliding_window=24, num_key_value_heads=1,

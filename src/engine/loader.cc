@@ -30,7 +30,7 @@ class Blueprint {
       : model_(model),
         backend_(backend),
         load_(settings),
-        graph_(MergeLinears(model.model.graph)),
+        graph_(Optimize(model.model.graph)),
         formats_(model.Formats()) {}
 
   const OpenedModel& model_;

@@ -84,6 +84,14 @@ TEST(BufferPlan, ADecoderNeedsNoMoreThanItsWidestNode) {
   }
 }
 
+TEST(BufferPlan, AnOptimizedDecoderNeedsLittleMore) {
+  const Graph graph = Optimize(TestDecoder());
+  for (const StepLimits limits : {StepLimits{1, 1}, StepLimits{16, 1}, StepLimits{512, 8}}) {
+    ExpectSound(graph, limits);
+    EXPECT_LE(PlanBuffers(graph, limits).arena_bytes, LowerBound(graph, limits) * 11 / 10);
+  }
+}
+
 TEST(BufferPlan, InputsLiveFromTheStartAndLogitsToTheEnd) {
   const Graph graph = TestDecoder();
   const std::vector<Lifetime> lifetimes = Lifetimes(graph);

@@ -39,5 +39,56 @@ TEST(MergeLinears, KeepsTheWorkOfDifferentLayersApart) {
   EXPECT_EQ(MergeLinears(graph).nodes.size(), graph.nodes.size());
 }
 
+Extent ExtentOf(const Graph& graph, Value value) {
+  return graph.values[static_cast<size_t>(value.id)].extent;
+}
+
+TEST(SelectRowsEarly, ComputesTheEndForLogitRowsAlone) {
+  const Graph before = TestDecoder();
+  const Graph after = SelectRowsEarly(before);
+  const Status valid = Validate(after, TestDecoderCache());
+  ASSERT_TRUE(valid.ok()) << valid.error().message();
+
+  // Every node behind the last attention, and none before.
+  bool is_behind = false;
+  int attentions = 0;
+  for (const Node& node : after.nodes) {
+    EXPECT_EQ(ExtentOf(after, node.outputs[0]) == Extent::kLogitRows, is_behind);
+    if (node.op == Op::kAttention) is_behind = ++attentions == 2;
+  }
+  // Selected are the attention's output and what it is added to, instead of the last layer's
+  // output.
+  EXPECT_EQ(std::ranges::count(after.nodes, Op::kSelectRows, &Node::op), 2);
+  EXPECT_EQ(after.nodes.size(), before.nodes.size() + 1);
+  EXPECT_EQ(after.values.size(), before.values.size() + 1);
+}
+
+TEST(SelectRowsEarly, LeavesAGraphWithoutRowwiseWorkAsItIs) {
+  GraphBuilder g;
+  const Value x = g.SelectRows(g.Embed(Module{"embed"}, 10, 4));
+  const Graph graph = SelectRowsEarly(std::move(g).Finish(x));
+  ASSERT_TRUE(Validate(graph, {}).ok());
+  EXPECT_EQ(graph.nodes.size(), 2u);
+}
+
+TEST(SelectRowsEarly, SelectsAValueOnceForAllWhoReadIt) {
+  GraphBuilder g;
+  const Value x = g.Embed(Module{"embed"}, 10, 4);
+  const Value y = g.Add(g.Linear(x, Module{"a"}, 4), g.Linear(x, Module{"b"}, 4));
+  const Value logits = g.SelectRows(y);
+  const Graph graph = SelectRowsEarly(std::move(g).Finish(logits));
+  const Status valid = Validate(graph, {});
+  ASSERT_TRUE(valid.ok()) << valid.error().message();
+  EXPECT_EQ(std::ranges::count(graph.nodes, Op::kSelectRows, &Node::op), 1);
+  EXPECT_EQ(graph.nodes[1].op, Op::kSelectRows);
+}
+
+TEST(Optimize, DoesAll) {
+  const Graph graph = Optimize(TestDecoder());
+  const Status valid = Validate(graph, TestDecoderCache());
+  ASSERT_TRUE(valid.ok()) << valid.error().message();
+  EXPECT_EQ(graph.nodes.size(), TestDecoder().nodes.size() + 1 - 5);
+}
+
 }  // namespace
 }  // namespace tonnage

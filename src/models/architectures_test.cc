@@ -40,7 +40,7 @@ Model Build(const Json& config) {
 TEST(Architectures, EveryOneBuildsAValidGraph) {
   for (std::string_view model_type : SupportedArchitectures()) {
     const Model model = Build(TestConfig(model_type));
-    for (const Graph& graph : {model.graph, MergeLinears(model.graph)}) {
+    for (const Graph& graph : {model.graph, Optimize(model.graph)}) {
       const Status valid = Validate(graph, model.cache);
       EXPECT_TRUE(valid.ok()) << model_type << ": " << valid.error().message();
     }

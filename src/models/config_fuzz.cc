@@ -16,13 +16,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, size_t size) {
   if (!config.ok()) return 0;
   const Result<Model> model = BuildModel(*config);
   if (!model.ok()) return 0;
-  const Graph merged = MergeLinears(model->graph);
-  for (const Graph* graph : {&model->graph, &merged}) {
+  const Graph optimized = Optimize(model->graph);
+  for (const Graph* graph : {&model->graph, &optimized}) {
     const Status valid = Validate(*graph, model->cache);
     CHECK(valid.ok()) << valid.error().message();
   }
-  if (merged.nodes.size() < 1000) {
-    CHECK_GT(PlanBuffers(merged, {.rows = 3, .logit_rows = 1}).arena_bytes, 0);
+  if (optimized.nodes.size() < 1000) {
+    CHECK_GT(PlanBuffers(optimized, {.rows = 3, .logit_rows = 1}).arena_bytes, 0);
   }
   return 0;
 }
