@@ -51,14 +51,14 @@ class [[nodiscard]] Expected {
 };
 
 struct ModelOptions {
-  std::optional<std::int64_t> context_tokens;  // none: the model's own limit, at most 8,192
-  std::int64_t slots = 1;                      // requests that run at a time
-  bool exact = false;                          // float32 activations, at the price of speed
-  int threads = 0;                             // 0: one a usable core
-  std::string memory_limit;                    // "8G": lowers what the system allows
-  std::string store;  // where models are looked for by name; empty: paths only
+  std::optional<std::int64_t> context_tokens = {};  // none: the model's own limit, at most 8,192
+  std::int64_t slots = 1;                           // requests that run at a time
+  bool exact = false;                               // float32 activations, at the price of speed
+  int threads = 0;                                  // 0: one a usable core
+  std::string memory_limit = {};                    // "8G": lowers what the system allows
+  std::string store = {};  // where models are looked for by name; empty: paths only
   // Called while loading, with the bytes that are in place and those that there are; false stops.
-  std::function<bool(std::int64_t done, std::int64_t total)> on_progress;
+  std::function<bool(std::int64_t done, std::int64_t total)> on_progress = {};
 };
 
 // What a load would hold in memory, in bytes.
@@ -67,7 +67,7 @@ struct PlanRow {
   std::int64_t weights = 0, kv = 0, arena = 0, workspace = 0, staging = 0;
   std::int64_t total = 0;      // at the worst moment
   std::int64_t available = 0;  // what may be used
-  std::string refusal;         // why it does not fit, and what does; empty if it fits
+  std::string refusal = {};    // why it does not fit, and what does; empty if it fits
 };
 
 struct ChatMessage {
@@ -76,14 +76,14 @@ struct ChatMessage {
 };
 
 struct AnswerOptions {
-  std::optional<std::int64_t> max_tokens;  // none: what the context leaves
-  double temperature = 0.7;                // 0: always the likeliest token
-  std::int64_t top_k = 0;                  // 0: off
-  double top_p = 0.9;                      // 1: off
-  double min_p = 0;                        // 0: off
-  double repetition_penalty = 1;           // 1: off
-  std::optional<std::uint64_t> seed;       // the same seed gives the same answer
-  std::vector<std::string> stop;           // the answer ends before any of these
+  std::optional<std::int64_t> max_tokens = {};  // none: what the context leaves
+  double temperature = 0.7;                     // 0: always the likeliest token
+  std::int64_t top_k = 0;                       // 0: off
+  double top_p = 0.9;                           // 1: off
+  double min_p = 0;                             // 0: off
+  double repetition_penalty = 1;                // 1: off
+  std::optional<std::uint64_t> seed = {};       // the same seed gives the same answer
+  std::vector<std::string> stop = {};           // the answer ends before any of these
 };
 
 struct Answer {
