@@ -6,14 +6,16 @@
 namespace tonnage::cli {
 
 void DefineBench(CLI::App& app, const Environment& environment, Action& action);
-void DefineLogits(CLI::App& app, const Environment& environment, Action& action);
-void DefinePlan(CLI::App& app, const Environment& environment, Action& action);
+void DefineDetokenize(CLI::App& app, const Environment& environment, Action& action);
 void DefineInspect(CLI::App& app, const Environment& environment, Action& action);
 void DefineList(CLI::App& app, const Environment& environment, Action& action);
+void DefineLogits(CLI::App& app, const Environment& environment, Action& action);
+void DefinePlan(CLI::App& app, const Environment& environment, Action& action);
 void DefinePull(CLI::App& app, const Environment& environment, Action& action);
 void DefineRender(CLI::App& app, const Environment& environment, Action& action);
 void DefineRm(CLI::App& app, const Environment& environment, Action& action);
 void DefineRun(CLI::App& app, const Environment& environment, Action& action);
+void DefineTokenize(CLI::App& app, const Environment& environment, Action& action);
 void DefineVersion(CLI::App& app, const Environment& environment, Action& action);
 
 }  // namespace tonnage::cli

@@ -18,14 +18,16 @@ constexpr Command kCommands[] = {
     {"run", kPeople, "one answer, or a chat", DefineRun},
     {"plan", kPeople, "what a load would take, and whether it fits; loads nothing", DefinePlan},
     {"pull", kPeople, "fetch a model into the store", DefinePull},
-    {"inspect", kPeople, "what a model file holds: config, tensors, tokenizer, template",
-     DefineInspect},
     {"list", kPeople, "the models in the store", DefineList},
     {"rm", kPeople, "remove a model from the store", DefineRm},
-    {"render", kInside, "a chat template applied to variables", DefineRender},
-    {"logits", kInside, "the model's logits for token ids, written to a file", DefineLogits},
+    {"inspect", kPeople, "what a model file holds: config, tensors, tokenizer, template",
+     DefineInspect},
     {"bench", kPeople, "measure prefill and decode", DefineBench},
     {"version", kPeople, "print the version and what this processor offers", DefineVersion},
+    {"tokenize", kInside, "text to token ids", DefineTokenize},
+    {"detokenize", kInside, "token ids to text", DefineDetokenize},
+    {"render", kInside, "a chat template applied to variables", DefineRender},
+    {"logits", kInside, "the model's logits for token ids, written to a file", DefineLogits},
 };
 
 constexpr const char* kFooter =
