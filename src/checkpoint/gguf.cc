@@ -117,14 +117,23 @@ Result<std::string_view> ReadName(GgufCursor& cursor) {
   return name;
 }
 
+// Where a list breaks off, for what has no name yet: "tensor 12 of 40, after
+// `blk.0.attn_v.weight`".
+std::string Place(std::string_view what, size_t number, std::uint64_t count,
+                  std::string_view previous) {
+  const std::string place = fmt::format("{} {} of {}", what, number, count);
+  return previous.empty() ? place : fmt::format("{}, after {}", place, Quoted(previous));
+}
+
 Result<std::vector<GgufEntry>> ReadMetadata(GgufCursor& cursor, std::span<const std::uint8_t> file,
                                             std::uint64_t count) {
   std::vector<GgufEntry> entries;
-  for (std::uint64_t i = 0; i < count; ++i) {
+  std::string_view previous;
+  while (entries.size() < count) {
     GgufEntry& entry = entries.emplace_back();
     Result<std::string_view> key = ReadName(cursor);
-    if (!key.ok()) return key.error().In(fmt::format("metadata key {} of {}", i + 1, count));
-    entry.key = *key;
+    if (!key.ok()) return key.error().In(Place("metadata key", entries.size(), count, previous));
+    entry.key = previous = *key;
     const Status status = ReadValue(cursor, file, entry);
     if (!status.ok()) return status.error().In(fmt::format("metadata {}", Quoted(entry.key)));
   }
@@ -184,11 +193,12 @@ Status ReadTensorInfo(GgufCursor& cursor, TensorInfo& info) {
 
 Result<std::vector<TensorInfo>> ReadTensorInfos(GgufCursor& cursor, std::uint64_t count) {
   std::vector<TensorInfo> infos;
-  for (std::uint64_t i = 0; i < count; ++i) {
+  std::string_view previous;
+  while (infos.size() < count) {
     TensorInfo& info = infos.emplace_back();
     Result<std::string_view> name = ReadName(cursor);
-    if (!name.ok()) return name.error().In(fmt::format("tensor {} of {}", i + 1, count));
-    info.tensor.name = *name;
+    if (!name.ok()) return name.error().In(Place("tensor", infos.size(), count, previous));
+    info.tensor.name = previous = *name;
     const Status status = ReadTensorInfo(cursor, info);
     if (!status.ok()) return status.error().In(fmt::format("tensor {}", Quoted(info.tensor.name)));
   }

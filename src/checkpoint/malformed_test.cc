@@ -105,6 +105,9 @@ std::vector<Case> SafetensorsHeaderCases() {
       {"header is cut",
        SafetensorsFile(R"({"x":{"dtype":"F32","sha)", ""),
        {"`x`", "malformed JSON"}},
+      {"header is cut between tensors",
+       SafetensorsFile(R"({"x":{"dtype":"U8","shape":[0],"data_offsets":[0,0]},)", ""),
+       {"after tensor `x`"}},
       {"text after the header", SafetensorsFile("{} {}", ""), {"header", "malformed JSON"}},
       {"a name twice",
        SafetensorsFile(R"({"x":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},)"
@@ -291,7 +294,7 @@ std::vector<Case> GgufHeaderCases() {
          p.extra_entries = 1;
          p.data = std::string(20, 'k');
        }),
-       {"metadata key 2 of 2", "cut short"}},
+       {"metadata key 2 of 2, after `a`", "cut short"}},
       {"a tensor too few",
        WithEntry([](GgufParts& p) {
          p.extra_tensors = 1;
@@ -439,6 +442,10 @@ std::vector<Case> GgufTensorCases() {
       {"a name twice",
        WithTensors({GgufTensorInfo("w", {8}, kF32, 0), GgufTensorInfo("w", {8}, kF32, 32)}),
        {"`w` stands twice"}},
+      {"second name is cut",
+       WithTensors(
+           {GgufTensorInfo("w", {8}, kF32, 0), Raw<std::uint64_t>(1000) + std::string(99, 'x')}),
+       {"tensor 2 of 2, after `w`", "cut short"}},
       {"empty name", WithTensors({GgufTensorInfo("", {8}, kF32, 0)}), {"tensor 1 of 1", "empty"}},
       {"name of 2^64-1 bytes",
        WithTensors({Raw<std::uint64_t>(~0ull) + "w" + std::string(32, '\0')}),

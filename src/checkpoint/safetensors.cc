@@ -48,7 +48,12 @@ class HeaderReader final : public JsonEvents {
   enum class In { kStart, kHeader, kMetadata, kTensor, kShape, kOffsets };
 
   std::string Where() const override {
-    if (in_ == In::kStart || (in_ == In::kHeader && key_.empty())) return "safetensors header";
+    if (in_ == In::kStart) return "safetensors header";
+    if (in_ == In::kHeader && key_.empty()) {
+      return entries.empty()
+                 ? "safetensors header"
+                 : fmt::format("safetensors header, after tensor {}", Quoted(entries.back().name));
+    }
     if (in_ == In::kHeader) return fmt::format("safetensors header, {}", Quoted(key_));
     if (in_ == In::kMetadata) return fmt::format("`__metadata__`, {}", Quoted(key_));
     const std::string tensor = fmt::format("tensor {}", Quoted(entries.back().name));
