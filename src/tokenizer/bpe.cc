@@ -38,6 +38,14 @@ class MergeTable {
       if (slots_[at].key == kEmpty) return {};
     }
   }
+  // Calls visit(left, right) for every pair.
+  template <typename Visit>
+  void ForEachPair(const Visit& visit) const {
+    for (const Slot& slot : slots_) {
+      if (slot.key == kEmpty) continue;
+      visit(static_cast<TokenId>(slot.key >> 32), static_cast<TokenId>(slot.key & UINT32_MAX));
+    }
+  }
 
  private:
   static constexpr std::uint64_t kEmpty =
@@ -74,23 +82,57 @@ class CharTable {
       pages_;  // the first one is for characters that have no token
 };
 
-// Pairs of neighbouring characters that some merge may join. May say yes without cause, never no.
+// Between which characters some merge may join. Says so from what it was told of the tokens that
+// merges join; it may say yes without cause, never no. Tokens of bytes may end or begin inside a
+// character, so a merge may know only the last bytes of the left character or the first ones of the
+// right.
 class JoinFilter {
  public:
-  void Add(char32_t left, char32_t right) {
-    const std::size_t bit = Bit(left, right);
+  // Some merge joins a token that ends in `left` to one that starts with `right`.
+  void Add(std::string_view left, std::string_view right) {
+    if (left.empty() || right.empty() || IsContinuation(right[0])) return;  // inside a character
+    std::size_t begin = left.size() - 1;
+    while (begin > 0 && IsContinuation(left[begin]) && left.size() - begin < 4) --begin;
+    const bool whole = !IsContinuation(left[begin]);
+    const std::string_view last = left.substr(begin);
+    const std::string_view first = right.substr(0, CharLength(right[0]));
+    // What does not fit together is never found in valid text.
+    if (whole ? CharLength(last[0]) != last.size() : last.size() > 3) return;
+    const std::size_t suffix = whole ? 0 : last.size();
+    const std::size_t prefix = first.size() == CharLength(right[0]) ? 0 : first.size();
+    known_[suffix][prefix] = true;
+    const std::size_t bit = Bit(Pack(last), Pack(first));
     bits_[bit / 64] |= std::uint64_t{1} << bit % 64;
   }
-  bool MayJoin(char32_t left, char32_t right) const {
-    const std::size_t bit = Bit(left, right);
-    return bits_[bit / 64] >> bit % 64 & 1;
+
+  // Two characters, one after the other.
+  bool MayJoin(std::string_view left, std::string_view right) const {
+    for (std::size_t suffix = 0; suffix < left.size(); ++suffix) {
+      const std::uint32_t last = Pack(suffix == 0 ? left : left.substr(left.size() - suffix));
+      for (std::size_t prefix = 0; prefix < right.size(); ++prefix) {
+        if (!known_[suffix][prefix]) continue;
+        const std::size_t bit = Bit(last, Pack(prefix == 0 ? right : right.substr(0, prefix)));
+        if (bits_[bit / 64] >> bit % 64 & 1) return true;
+      }
+    }
+    return false;
   }
 
  private:
   static constexpr int kBits = 22;
-  static std::size_t Bit(char32_t left, char32_t right) {
-    return (static_cast<std::uint64_t>(left) << 21 | right) * 0x9E3779B97F4A7C15u >> (64 - kBits);
+  static bool IsContinuation(char byte) {
+    return (static_cast<unsigned char>(byte) & 0xC0) == 0x80;
   }
+  static std::uint32_t Pack(std::string_view bytes) {
+    std::uint32_t value = 0;
+    for (const char byte : bytes) value = value << 8 | static_cast<unsigned char>(byte);
+    return value;
+  }
+  static std::size_t Bit(std::uint32_t left, std::uint32_t right) {
+    return (static_cast<std::uint64_t>(left) << 32 | right) * 0x9E3779B97F4A7C15u >> (64 - kBits);
+  }
+  // Whether there are merges that know so many bytes: 0 stands for the whole character.
+  bool known_[4][4] = {};
   std::vector<std::uint64_t> bits_ = std::vector<std::uint64_t>((1u << kBits) / 64);
 };
 
@@ -98,7 +140,7 @@ class JoinFilter {
 struct alignas(64) CacheEntry {
   static constexpr std::size_t kWordBytes = 22;
   static constexpr std::size_t kIds = 10;
-  std::uint8_t word_bytes = 0;
+  std::uint8_t tag = 0;  // twice the word's length, and whether it stood for itself
   std::uint8_t count = 0;
   char word[kWordBytes];
   TokenId ids[kIds];
@@ -109,6 +151,7 @@ struct BpeState final : ModelState {
   static constexpr std::size_t kEntries = 1 << 13;
   std::vector<CacheEntry> cache = std::vector<CacheEntry>(kEntries);
   std::vector<TokenId> symbols;
+  std::vector<Merge> merges;  // of neighbouring symbols, before the first one is done
   // Of a long word: neighbours by place, and the merges to try, the best one on top.
   std::vector<std::uint32_t> previous, next;
   std::vector<std::uint64_t> heap;  // rank, then place
@@ -132,10 +175,13 @@ class Bpe final : public TokenModel {
  private:
   Status AddMerges();
   void FindJoins();
-  Status EncodeWord(std::string_view word, BpeState& state, std::vector<TokenId>& ids) const;
-  Status EncodeNewWord(std::string_view word, BpeState& state, std::vector<TokenId>& ids) const;
+  std::optional<TokenId> FindWhole(std::string_view word) const;
+  Status EncodeWord(std::string_view word, bool whole, BpeState& state,
+                    std::vector<TokenId>& ids) const;
+  Status EncodeNewWord(std::string_view word, bool whole, BpeState& state,
+                       std::vector<TokenId>& ids) const;
   Status CutIntoSymbols(std::string_view word, std::vector<TokenId>& symbols) const;
-  void MergeShort(std::vector<TokenId>& symbols) const;
+  void MergeShort(std::vector<TokenId>& symbols, std::vector<Merge>& merges) const;
   void MergeLong(BpeState& state) const;
 
   BpeOptions options_;  // its vocabulary and merges are empty here
@@ -146,7 +192,8 @@ class Bpe final : public TokenModel {
   bool all_bytes_ = false;
   bool decorated_ = false;  // a prefix or suffix changes what characters look like
   bool raw_bytes_ = false;
-  Vocab raw_vocab_;  // whole words as bytes, for ignore_merges over raw bytes
+  std::vector<Merge> byte_merges_;  // [256 * 256] of pairs of raw bytes
+  Vocab raw_vocab_;                 // whole words as bytes, for ignore_merges over raw bytes
   bool cuts_ = false;
   JoinFilter joins_;
 };
@@ -198,21 +245,26 @@ Status Bpe::AddMerges() {
 }
 
 // A text can be cut wherever no merge joins the characters on both sides, and the parts encoded on
-// their own. That holds as long as every character is a symbol by itself, so not where characters
-// may vanish or fuse, and not where merges reach the tokens of bytes.
+// their own. That holds as long as every character is made of symbols of its own, so not where
+// characters may vanish or fuse with others, and not where merges reach the tokens <0x..>.
 void Bpe::FindJoins() {
-  cuts_ = !decorated_ && options_.byte_fallback && all_bytes_ && !options_.ignore_merges;
-  if (!cuts_) return;
+  cuts_ = raw_bytes_ || (!decorated_ && options_.byte_fallback && all_bytes_);
+  cuts_ = cuts_ && vocab_.ids_are_distinct();
+  joins_ = JoinFilter();
   const auto is_byte = [&](std::string_view token) {
     return token.size() == 6 && token.starts_with("<0x") && token.back() == '>';
   };
-  for (const auto& [left, right] : options_.merges) {
-    if (left.empty() || right.empty() || is_byte(left) || is_byte(right) || is_byte(left + right)) {
+  merges_.ForEachPair([&](TokenId left_id, TokenId right_id) {
+    const std::string left(*vocab_.Token(left_id)), right(*vocab_.Token(right_id));
+    if (raw_bytes_) {
+      const std::optional<std::string> a = FromByteAlphabet(left), b = FromByteAlphabet(right);
+      if (a && b) joins_.Add(*a, *b);
+    } else if (is_byte(left) || is_byte(right) || is_byte(left + right)) {
       cuts_ = false;
-      return;
+    } else {
+      joins_.Add(left, right);
     }
-    joins_.Add(CharAt(left, PreviousChar(left, left.size())), CharAt(right, 0));
-  }
+  });
 }
 
 bool Bpe::UseRawBytes() {
@@ -235,7 +287,11 @@ bool Bpe::UseRawBytes() {
   }
   byte_ids_ = ids;
   raw_bytes_ = true;
-  cuts_ = false;
+  byte_merges_.resize(1 << 16);
+  for (int pair = 0; pair < 1 << 16; ++pair) {
+    byte_merges_[pair] = merges_.Find(byte_ids_[pair >> 8], byte_ids_[pair & 0xFF]);
+  }
+  FindJoins();
   return true;
 }
 
@@ -243,38 +299,53 @@ Status Bpe::Encode(std::span<const Piece> pieces, ModelState* state,
                    std::vector<TokenId>& ids) const {
   auto& own = static_cast<BpeState&>(*state);
   for (const Piece& piece : pieces) {
-    std::string_view text = piece.text;
-    if (cuts_) {
-      std::size_t pos = 0, start = 0;
-      char32_t left = NextChar(text, pos);
-      while (pos < text.size()) {
-        const std::size_t here = pos;
-        const char32_t right = NextChar(text, pos);
-        if (!joins_.MayJoin(left, right)) {
-          RETURN_IF_ERROR(EncodeWord(text.substr(start, here - start), own, ids));
-          start = here;
-        }
-        left = right;
-      }
-      text.remove_prefix(start);
+    const std::string_view word = piece.text;
+    if (!cuts_ || word.size() <= CacheEntry::kWordBytes) {
+      RETURN_IF_ERROR(EncodeWord(word, true, own, ids));
+      continue;
     }
-    RETURN_IF_ERROR(EncodeWord(text, own, ids));
+    if (const std::optional<TokenId> id = FindWhole(word)) {
+      ids.push_back(*id);
+      continue;
+    }
+    std::size_t start = 0;
+    std::size_t left = 0,
+                here = CharLength(word[0]);  // the characters at left and here are neighbours
+    while (here < word.size()) {
+      const std::size_t next = here + CharLength(word[here]);
+      if (!joins_.MayJoin(word.substr(left, here - left), word.substr(here, next - here))) {
+        RETURN_IF_ERROR(EncodeWord(word.substr(start, here - start), false, own, ids));
+        start = here;
+      }
+      left = here;
+      here = next;
+    }
+    RETURN_IF_ERROR(EncodeWord(word.substr(start), false, own, ids));
   }
   return {};
 }
 
-Status Bpe::EncodeWord(std::string_view word, BpeState& state, std::vector<TokenId>& ids) const {
-  if (word.size() > CacheEntry::kWordBytes) return EncodeNewWord(word, state, ids);
+// The token that a whole word is, where merges are ignored for those.
+std::optional<TokenId> Bpe::FindWhole(std::string_view word) const {
+  if (!options_.ignore_merges) return std::nullopt;
+  return raw_bytes_ ? raw_vocab_.Find(word) : vocab_.Find(word);
+}
+
+// `whole`: not just a part of a word.
+Status Bpe::EncodeWord(std::string_view word, bool whole, BpeState& state,
+                       std::vector<TokenId>& ids) const {
+  if (word.size() > CacheEntry::kWordBytes) return EncodeNewWord(word, whole, state, ids);
+  const auto tag = static_cast<std::uint8_t>(2 * word.size() + whole);
   CacheEntry& entry = state.cache[HashBytes(word) & (BpeState::kEntries - 1)];
-  if (entry.word_bytes == word.size() && std::memcmp(entry.word, word.data(), word.size()) == 0) {
+  if (entry.tag == tag && std::memcmp(entry.word, word.data(), word.size()) == 0) {
     ids.insert(ids.end(), entry.ids, entry.ids + entry.count);
     return {};
   }
   const std::size_t first = ids.size();
-  RETURN_IF_ERROR(EncodeNewWord(word, state, ids));
+  RETURN_IF_ERROR(EncodeNewWord(word, whole, state, ids));
   const std::size_t count = ids.size() - first;
   if (count <= CacheEntry::kIds) {
-    entry.word_bytes = static_cast<std::uint8_t>(word.size());
+    entry.tag = tag;
     entry.count = static_cast<std::uint8_t>(count);
     std::memcpy(entry.word, word.data(), word.size());
     std::copy_n(ids.begin() + first, count, entry.ids);
@@ -282,28 +353,35 @@ Status Bpe::EncodeWord(std::string_view word, BpeState& state, std::vector<Token
   return {};
 }
 
-Status Bpe::EncodeNewWord(std::string_view word, BpeState& state, std::vector<TokenId>& ids) const {
-  if (options_.ignore_merges) {
-    if (const auto id = raw_bytes_ ? raw_vocab_.Find(word) : vocab_.Find(word)) {
+Status Bpe::EncodeNewWord(std::string_view word, bool whole, BpeState& state,
+                          std::vector<TokenId>& ids) const {
+  if (whole) {
+    if (const std::optional<TokenId> id = FindWhole(word)) {
       ids.push_back(*id);
       return {};
     }
   }
-  state.symbols.clear();
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(word[i]); };
+  std::vector<TokenId>& symbols = state.symbols;
+  symbols.clear();
   if (raw_bytes_) {
-    for (const char byte : word) {
-      state.symbols.push_back(byte_ids_[static_cast<unsigned char>(byte)]);
-    }
+    for (std::size_t i = 0; i < word.size(); ++i) symbols.push_back(byte_ids_[byte(i)]);
   } else {
-    RETURN_IF_ERROR(CutIntoSymbols(word, state.symbols));
+    RETURN_IF_ERROR(CutIntoSymbols(word, symbols));
+  }
+  std::vector<Merge>& merges = state.merges;
+  merges.clear();
+  for (std::size_t i = 0; i + 1 < symbols.size(); ++i) {
+    merges.push_back(raw_bytes_ ? byte_merges_[byte(i) << 8 | byte(i + 1)]
+                                : merges_.Find(symbols[i], symbols[i + 1]));
   }
   constexpr std::size_t kShort = 48;  // below it, scanning beats keeping a heap
-  if (state.symbols.size() <= kShort) {
-    MergeShort(state.symbols);
+  if (symbols.size() <= kShort) {
+    MergeShort(symbols, merges);
   } else {
     MergeLong(state);
   }
-  ids.insert(ids.end(), state.symbols.begin(), state.symbols.end());
+  ids.insert(ids.end(), symbols.begin(), symbols.end());
   return {};
 }
 
@@ -353,11 +431,9 @@ Status Bpe::CutIntoSymbols(std::string_view word, std::vector<TokenId>& symbols)
   return {};
 }
 
-void Bpe::MergeShort(std::vector<TokenId>& symbols) const {
+// merges[i] is the one of symbols i and i + 1.
+void Bpe::MergeShort(std::vector<TokenId>& symbols, std::vector<Merge>& merges) const {
   std::size_t count = symbols.size();
-  if (count < 2) return;
-  std::array<Merge, 48> merges;  // merges[i] joins symbols i and i + 1
-  for (std::size_t i = 0; i + 1 < count; ++i) merges[i] = merges_.Find(symbols[i], symbols[i + 1]);
   while (count > 1) {
     std::size_t best = 0;
     for (std::size_t i = 1; i + 1 < count; ++i) {
@@ -387,8 +463,8 @@ void Bpe::MergeLong(BpeState& state) const {
   for (std::uint32_t i = 0; i < count; ++i) {
     state.previous[i] = i == 0 ? kEnd : i - 1;
     state.next[i] = i + 1 == count ? kEnd : i + 1;
-    if (const Merge merge = merge_at(i); merge.rank != kNoMerge) {
-      state.heap.push_back(static_cast<std::uint64_t>(merge.rank) << 32 | i);
+    if (i + 1 < count && state.merges[i].rank != kNoMerge) {
+      state.heap.push_back(static_cast<std::uint64_t>(state.merges[i].rank) << 32 | i);
     }
   }
   const auto later = std::greater<std::uint64_t>();

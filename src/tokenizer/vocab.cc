@@ -30,10 +30,12 @@ Result<Vocab> Vocab::Make(const std::vector<std::pair<std::string, TokenId>>& to
     const TokenId id = vocab.entries_[i].id;
     vocab.max_id_ = std::max(vocab.max_id_, id);
     if (static_cast<std::size_t>(id) >= dense) {
+      vocab.ids_are_distinct_ &= vocab.sparse_.emplace(id, 0).second;
       vocab.sparse_[id] = i + 1;
       continue;
     }
     if (vocab.by_id_.size() <= static_cast<std::size_t>(id)) vocab.by_id_.resize(id + 1);
+    vocab.ids_are_distinct_ &= vocab.by_id_[id] == 0;
     vocab.by_id_[id] = i + 1;
   }
   return vocab;

@@ -25,6 +25,8 @@ class Vocab {
   // Distinct tokens.
   std::size_t size() const { return entries_.size(); }
   TokenId max_id() const { return max_id_; }
+  // Whether no two tokens have the same id.
+  bool ids_are_distinct() const { return ids_are_distinct_; }
   std::size_t longest_bytes() const { return longest_bytes_; }
 
   // Calls visit(token, id) for every distinct token.
@@ -50,6 +52,7 @@ class Vocab {
   std::vector<std::uint32_t> by_id_;  // entry + 1, or 0; ids beyond it are in sparse_
   std::unordered_map<TokenId, std::uint32_t> sparse_;
   TokenId max_id_ = -1;
+  bool ids_are_distinct_ = true;
   std::size_t longest_bytes_ = 0;
 };
 

@@ -157,7 +157,7 @@ class Maker:
         return result
 
     def pre_tokenizer(self, depth=0):
-        kind = self.rng.choice(PRE_TOKENIZERS + ["Split", "Metaspace"] if depth < 2 else
+        kind = self.rng.choice(PRE_TOKENIZERS + ["Split", "Metaspace", "Punctuation"] if depth < 2 else
                                [p for p in PRE_TOKENIZERS if p != "Sequence"])
         self.drawn["pre_tokenizer " + kind] += 1
         result = {"type": kind}
