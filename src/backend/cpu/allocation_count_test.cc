@@ -1,8 +1,5 @@
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <cstdlib>
-#include <memory>
 #include <new>
 
 #include "backend/cpu/allocation_count_for_test.h"
@@ -34,18 +31,4 @@ namespace tonnage {
 
 std::int64_t AllocationCount() { return allocations.load(); }
 
-namespace {
-
-TEST(AllocationCount, CountsBothKinds) {
-  struct alignas(128) Wide {
-    char bytes[128];
-  };
-  const std::int64_t before = AllocationCount();
-  const auto plain = std::make_unique<int>(1);
-  const auto wide = std::make_unique<Wide>();
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(wide.get()) % 128, 0u);
-  EXPECT_EQ(AllocationCount(), before + 2);
-}
-
-}  // namespace
 }  // namespace tonnage

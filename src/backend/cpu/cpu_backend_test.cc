@@ -246,6 +246,17 @@ TEST(CpuBackend, RefusesCleanlyUntilItFits) {
   }
 }
 
+TEST(AllocationCount, CountsBothKinds) {
+  struct alignas(128) Wide {
+    char bytes[128];
+  };
+  const std::int64_t before = AllocationCount();
+  const auto plain = std::make_unique<int>(1);
+  const auto wide = std::make_unique<Wide>();
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(wide.get()) % 128, 0u);
+  EXPECT_EQ(AllocationCount(), before + 2);
+}
+
 TEST(CpuBackend, NothingIsAllocatedWhileStepping) {
   for (const CpuBackendOptions& options : AllOptions()) {
     SCOPED_TRACE(Describe(options));

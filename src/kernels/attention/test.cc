@@ -160,7 +160,7 @@ TEST_P(Attention, SlicesCompanyAndThreadsChangeNoBit) {
   const std::int64_t width = c.shape.heads * c.shape.v_dim;
   for (const AttentionKernel& kernel : RunnableKernels(AttentionKernels())) {
     SCOPED_TRACE(kernel.name);
-    if (kernel.name == "reference" && c.tokens > 300) continue;
+    if (kernel.name == "reference" && c.tokens > 130) continue;  // slow
     ThreadPool one(1), three(3);
     const std::vector<float> expected = Whole(kernel, c, sequence, 0, kSlice, one);
     EXPECT_EQ(Whole(kernel, c, sequence, 2, kSlice, three), expected);
