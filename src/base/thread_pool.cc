@@ -27,7 +27,6 @@ ThreadPool::~ThreadPool() {
   {
     std::lock_guard lock(mutex_);
     stopping_.store(true);
-    generation_.fetch_add(1);
   }
   wake_.notify_all();
   for (std::thread& worker : workers_) worker.join();
@@ -46,39 +45,56 @@ void ThreadPool::RunErased(std::int64_t tasks, TaskFn fn, void* context) {
   context_ = context;
   tasks_ = tasks;
   next_.store(0, std::memory_order_relaxed);
-  running_workers_.store(static_cast<std::int64_t>(workers_.size()), std::memory_order_relaxed);
-  generation_.fetch_add(1, std::memory_order_seq_cst);
+  const std::uint64_t generation = (state_.load(std::memory_order_relaxed) >> kGenerationShift) + 1;
+  state_.store(generation << kGenerationShift | kOpen, std::memory_order_seq_cst);
   if (parked_.load(std::memory_order_seq_cst) > 0) {
     { std::lock_guard lock(mutex_); }
     wake_.notify_all();
   }
   RunTasks(0);
-  for (int spins = 0; running_workers_.load(std::memory_order_acquire) > 0; ++spins) {
+  std::uint64_t state = state_.fetch_and(~kOpen, std::memory_order_acq_rel);
+  for (int spins = 0; (state & kInside) > 0; ++spins) {
     if (spins < kSpins) {
       Pause();
     } else {
       std::this_thread::yield();  // a worker lost its core: let it have ours
     }
+    state = state_.load(std::memory_order_acquire);
   }
+}
+
+// Counts the worker in if there is a job that it has not seen and that is still open.
+bool ThreadPool::TryJoin(std::uint64_t& seen) {
+  std::uint64_t state = state_.load(std::memory_order_acquire);
+  while ((state & kOpen) != 0 && state >> kGenerationShift != seen) {
+    if (state_.compare_exchange_weak(state, state + 1, std::memory_order_acq_rel)) {
+      seen = state >> kGenerationShift;
+      return true;
+    }
+  }
+  return false;
 }
 
 void ThreadPool::Work(int thread) {
   std::uint64_t seen = 0;
-  for (;;) {
-    for (int spins = 0; generation_.load(std::memory_order_acquire) == seen; ++spins) {
-      if (spins < kSpins) {
-        Pause();
-        continue;
-      }
+  for (int spins = 0; !stopping_.load(std::memory_order_relaxed);) {
+    if (TryJoin(seen)) {
+      RunTasks(thread);
+      state_.fetch_sub(1, std::memory_order_release);
+      spins = 0;
+    } else if (spins < kSpins) {
+      ++spins;
+      Pause();
+    } else {
       std::unique_lock lock(mutex_);
       parked_.fetch_add(1, std::memory_order_seq_cst);
-      wake_.wait(lock, [&] { return generation_.load(std::memory_order_seq_cst) != seen; });
+      wake_.wait(lock, [&] {
+        const std::uint64_t state = state_.load(std::memory_order_seq_cst);
+        return stopping_.load() || ((state & kOpen) != 0 && state >> kGenerationShift != seen);
+      });
       parked_.fetch_sub(1, std::memory_order_relaxed);
+      spins = 0;
     }
-    ++seen;
-    if (stopping_.load()) return;
-    RunTasks(thread);
-    running_workers_.fetch_sub(1, std::memory_order_release);
   }
 }
 

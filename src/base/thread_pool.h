@@ -1,7 +1,7 @@
 // A fork-join pool: Run() splits a job into tasks over the pool's threads and the caller, and
-// returns when all are done. Workers spin briefly for the next job, then park. Running never
-// allocates. One caller at a time; the pool outlives no job. A pool of one thread runs everything
-// on the caller.
+// returns when all are done. Workers spin briefly for the next job, then park; one that comes too
+// late for a job is not waited for. Running never allocates. One caller at a time; the pool
+// outlives no job. A pool of one thread runs everything on the caller.
 #pragma once
 
 #include <atomic>
@@ -56,14 +56,19 @@ class ThreadPool {
   void Work(int thread);
   void RunTasks(int thread);
 
-  // The job. Written by the caller before generation_ rises, read by workers after they see it
-  // rise.
+  // Worker threads join a job while its state is open. The state is
+  // generation << kGenerationShift | kOpen | how many workers are inside.
+  static constexpr std::uint64_t kOpen = std::uint64_t{1} << 15;
+  static constexpr std::uint64_t kInside = kOpen - 1;
+  static constexpr int kGenerationShift = 16;
+  bool TryJoin(std::uint64_t& seen);
+
+  // The job. The caller writes it while nobody is inside and the state is closed.
   TaskFn fn_ = nullptr;
   void* context_ = nullptr;
   std::int64_t tasks_ = 0;
   alignas(64) std::atomic<std::int64_t> next_{0};
-  alignas(64) std::atomic<std::int64_t> running_workers_{0};
-  alignas(64) std::atomic<std::uint64_t> generation_{0};
+  alignas(64) std::atomic<std::uint64_t> state_{0};
   std::atomic<bool> stopping_{false};
 
   std::mutex mutex_;  // guards parking only

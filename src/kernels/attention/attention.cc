@@ -143,20 +143,37 @@ HWY_INLINE void AttendSpan(const AttentionArgs& args, const AttentionTile& tile,
     const std::int64_t count = (row_end - row_begin) * group;
     if (count <= 0) continue;
     const std::int64_t query = row_begin * group;
+    const std::int64_t keys = KeysOf(shape, tile.kv_head);
+    const std::int64_t values = ValuesOf(shape, tile.kv_head);
     const T* page = PageData<T>(args, tile.slot, page_start);
-    OuterProduct(scratch.q + query * shape.k_dim, shape.k_dim, count,
-                 page + KeysOf(shape, tile.kv_head), kPage, shape.k_dim, kPage,
-                 scratch.scores + query * kPage, Accumulate::kNo);
+    const T* next =
+        page_start + kPage < end ? PageData<T>(args, tile.slot, page_start + kPage) : page;
+    OuterProduct<T>({.a = scratch.q + query * shape.k_dim,
+                     .a_stride = shape.k_dim,
+                     .b = page + keys,
+                     .b_stride = kPage,
+                     .next_b = next + keys,
+                     .rows = count,
+                     .depth = shape.k_dim,
+                     .columns = kPage,
+                     .c = scratch.scores + query * kPage,
+                     .accumulate = Accumulate::kNo});
     for (std::int64_t i = query; i < query + count; ++i) {
       SoftmaxStep(shape, VisibleOf(shape, tile.first_position + i / group, page_start),
                   scratch.scores + i * kPage, partial, i);
     }
     const std::int64_t first = VisibleOf(shape, tile.first_position + row_begin, page_start).first;
     const std::int64_t last = VisibleOf(shape, tile.first_position + row_end - 1, page_start).last;
-    OuterProduct(scratch.scores + query * kPage + first, kPage, count,
-                 page + ValuesOf(shape, tile.kv_head) + first * shape.v_dim, shape.v_dim,
-                 last + 1 - first, shape.v_dim, partial.acc + query * shape.v_dim,
-                 Accumulate::kYes);
+    OuterProduct<T>({.a = scratch.scores + query * kPage + first,
+                     .a_stride = kPage,
+                     .b = page + values + first * shape.v_dim,
+                     .b_stride = shape.v_dim,
+                     .next_b = next + values,
+                     .rows = count,
+                     .depth = last + 1 - first,
+                     .columns = shape.v_dim,
+                     .c = partial.acc + query * shape.v_dim,
+                     .accumulate = Accumulate::kYes});
   }
 }
 
