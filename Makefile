@@ -3,7 +3,10 @@
 # make test   everything from a bare machine to the passed tests
 # make check  what CI runs beside the tests: layers, format, lint, sanitizers, fuzzers, benches
 
+# Clones share the cache: paths are hashed relative to the clone.
 export CCACHE_DIR ?= $(HOME)/.cache/ccache
+export CCACHE_BASEDIR ?= $(CURDIR)
+export CCACHE_NOHASHDIR ?= 1
 QUESTION ?= What is the capital of France, and what is it known for?
 
 .PHONY: all setup model run test check check-style lint sanitizers fuzz bench-smoke format

@@ -3,12 +3,14 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-concurrent='^(base|memory|backend/cpu|engine|service)/'
+concurrent=(base memory backend/cpu engine service server/http)
 
 cmake --preset debug > /dev/null
 cmake --build --preset debug
 ctest --preset debug --parallel 2
 
+targets=()
+for layer in "${concurrent[@]}"; do targets+=("${layer//\//_}_test"); done
 cmake --preset tsan > /dev/null
-cmake --build --preset tsan
-ctest --preset tsan --parallel 2 -R "$concurrent"
+cmake --build --preset tsan --target "${targets[@]}"
+ctest --preset tsan --parallel 2 -R "^($(IFS='|'; echo "${concurrent[*]}"))/"
