@@ -188,7 +188,7 @@ class Converter {
     ASSIGN_OR_RETURN(const auto rotated, Get<std::int64_t>("rope.dimension_count"));
     if (!rotated) return {};
     ASSIGN_OR_RETURN(const std::int64_t head_dim, HeadDim());
-    if (*rotated > 0 && *rotated < head_dim) {
+    if (*rotated != head_dim) {
       rope["partial_rotary_factor"] = static_cast<double>(*rotated) / static_cast<double>(head_dim);
     }
     return {};

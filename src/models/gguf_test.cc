@@ -111,6 +111,14 @@ TEST(Gguf, ScalingBecomesRopeParameters) {
   EXPECT_EQ(rope["partial_rotary_factor"], 0.5);
 }
 
+TEST(Gguf, MoreRotatedDimensionsThanAHeadHasAreRefused) {
+  TestGguf gguf;
+  gguf.Int("llama.rope.dimension_count", 8);
+  const Result<Model> model = BuildModel(ConfigOf(gguf));
+  ASSERT_FALSE(model.ok());
+  EXPECT_THAT(model.error().message(), HasSubstr("`partial_rotary_factor` is 2"));
+}
+
 TEST(Gguf, LlamaWithAWindowIsMistral) {
   TestGguf gguf;
   gguf.Int("llama.attention.sliding_window", 32);

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
+#include <random>
 #include <utility>
 
 #include "models/test_checkpoint.h"
@@ -51,6 +54,28 @@ TEST(OpenModel, SaysWhatIsMissing) {
   const auto alone = OpenModel(folder.path() + "/model.safetensors");
   ASSERT_FALSE(alone.ok());
   EXPECT_THAT(alone.error().message(), HasSubstr("no config.json stands beside it"));
+}
+
+// Whatever happens to a header, the answer is a model or an error.
+TEST(OpenModel, SurvivesSpoiledHeaders) {
+  std::ifstream file(kGolden + "gguf/qwen2.gguf", std::ios::binary);
+  const std::string good((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  constexpr size_t kHeaderBytes = 4096;
+  ASSERT_GT(good.size(), kHeaderBytes);
+  const testing::TemporaryFolder folder;
+  std::mt19937 random(1);
+  int refused = 0;
+  for (int i = 0; i < 300; ++i) {
+    std::string bad = good;
+    for (int flips = 1 + i % 3; flips > 0; --flips) {
+      bad[random() % kHeaderBytes] = static_cast<char>(random());
+    }
+    const Result<OpenedModel> opened = OpenModel(folder.Write("bad.gguf", bad));
+    if (opened.ok()) continue;
+    EXPECT_FALSE(opened.error().message().empty());
+    ++refused;
+  }
+  EXPECT_GT(refused, 100);
 }
 
 }  // namespace
