@@ -14,17 +14,10 @@ bool Likelier(const Candidate& a, const Candidate& b) {
   return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
 }
 
-double TotalWeight(std::span<const Candidate> candidates) {
-  double total = 0;
-  for (const Candidate& candidate : candidates) total += candidate.weight;
-  return total;
-}
-
-// The shortest prefix, in the order `before`, that holds `share` of all weight. The order is
+// The shortest prefix, in the order `before`, that holds the wanted weight. The order is
 // established block by block, because the answer is usually short and the vocabulary long.
 template <typename Before>
-std::span<Candidate> KeepShare(std::span<Candidate> candidates, double share, Before before) {
-  const double wanted = share * TotalWeight(candidates);
+std::span<Candidate> KeepShare(std::span<Candidate> candidates, double wanted, Before before) {
   double held = 0;
   size_t sorted = 0;
   for (size_t i = 0; i < candidates.size(); ++i) {
@@ -47,12 +40,20 @@ std::span<Candidate> KeepShare(std::span<Candidate> candidates, double share, Be
 
 }  // namespace
 
+double TotalWeight(std::span<const Candidate> candidates) {
+  double total = 0;
+  for (const Candidate& candidate : candidates) total += candidate.weight;
+  return total;
+}
+
 float ExpNonPositive(float x) {
   constexpr float kLog2E = 1.44269504f;
   constexpr float kLn2High = 0.693359375f;  // few bits, so that n * kLn2High is exact
   constexpr float kLn2Low = -2.12194440e-4f;
   constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to a whole number
-  const float clamped = std::max(x, -87.0f);
+  // Masks instead of branches, so that loops over this become vectors.
+  const std::int32_t mask = -static_cast<std::int32_t>(x >= -87.0f);
+  const auto clamped = std::bit_cast<float>(std::bit_cast<std::int32_t>(x) & mask);
   const float n = (clamped * kLog2E + kRound) - kRound;
   const float r = (clamped - n * kLn2High) - n * kLn2Low;  // |r| <= ln(2) / 2
   // Taylor's series of e^r to the seventh power.
@@ -64,8 +65,8 @@ float ExpNonPositive(float x) {
   y = y * r + 0.5f;
   y = y * r + 1.0f;
   y = y * r + 1.0f;
-  const float scale = std::bit_cast<float>((static_cast<std::int32_t>(n) + 127) << 23);
-  return x < -87.0f ? 0.0f : y * scale;
+  const auto scale = std::bit_cast<float>((static_cast<std::int32_t>(n) + 127) << 23);
+  return std::bit_cast<float>(std::bit_cast<std::int32_t>(y * scale) & mask);
 }
 
 std::span<Candidate> SelectTopK(std::span<const float> logits, std::span<Candidate> out) {
@@ -91,16 +92,43 @@ std::span<Candidate> SelectTopK(std::span<const float> logits, std::span<Candida
   return top;
 }
 
-void SetWeights(std::span<Candidate> candidates, float temperature) {
+double SetWeights(std::span<Candidate> candidates, float temperature) {
   float highest = kMinusInfinity;
   for (const Candidate& candidate : candidates) highest = std::max(highest, candidate.logit);
   for (Candidate& candidate : candidates) {
     candidate.weight = ExpNonPositive((candidate.logit - highest) / temperature);
   }
+  return TotalWeight(candidates);
 }
 
-std::span<Candidate> KeepTypical(std::span<Candidate> candidates, double p) {
-  const double total = TotalWeight(candidates);
+double Weigh(std::span<const float> logits, float highest, float temperature,
+             std::span<float> weights) {
+  const size_t size = logits.size();
+  const float* from = logits.data();
+  float* to = weights.data();
+  for (size_t i = 0; i < size; ++i) {
+    to[i] = ExpNonPositive((from[i] - highest) / temperature);
+  }
+  // Eight sums side by side: one alone would wait for itself at every addition.
+  double sums[8] = {};
+  for (size_t i = 0; i + 8 <= size; i += 8) {
+    for (size_t j = 0; j < 8; ++j) sums[j] += to[i + j];
+  }
+  for (size_t i = size / 8 * 8; i < size; ++i) sums[0] += to[i];
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7]));
+}
+
+std::span<Candidate> AtLeast(std::span<const float> logits, std::span<const float> weights,
+                             float least, std::span<Candidate> out) {
+  size_t kept = 0;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    if (weights[i] < least) continue;
+    out[kept++] = {.logit = logits[i], .weight = weights[i], .token = static_cast<std::int32_t>(i)};
+  }
+  return out.first(kept);
+}
+
+std::span<Candidate> KeepTypical(std::span<Candidate> candidates, double p, double total) {
   double entropy = 0;
   for (Candidate& candidate : candidates) {
     const double p_i = candidate.weight / total;
@@ -110,13 +138,13 @@ std::span<Candidate> KeepTypical(std::span<Candidate> candidates, double p) {
   for (Candidate& candidate : candidates) {
     candidate.distance = std::abs(candidate.distance - static_cast<float>(entropy));
   }
-  return KeepShare(candidates, p, [](const Candidate& a, const Candidate& b) {
+  return KeepShare(candidates, p * total, [](const Candidate& a, const Candidate& b) {
     return a.distance != b.distance ? a.distance < b.distance : Likelier(a, b);
   });
 }
 
-std::span<Candidate> KeepTopP(std::span<Candidate> candidates, double p) {
-  return KeepShare(candidates, p, Likelier);
+std::span<Candidate> KeepTopP(std::span<Candidate> candidates, double p, double total) {
+  return KeepShare(candidates, p * total, Likelier);
 }
 
 std::span<Candidate> KeepMinP(std::span<Candidate> candidates, double p) {
@@ -141,6 +169,19 @@ const Candidate& Draw(std::span<const Candidate> candidates, double unit) {
     if (sum > target) break;
   }
   return *last;
+}
+
+std::size_t Draw(std::span<const float> weights, double total, double unit) {
+  const double target = unit * total;
+  double sum = 0;
+  size_t last = 0;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    if (weights[i] <= 0) continue;
+    sum += weights[i];
+    last = i;
+    if (sum > target) break;
+  }
+  return last;
 }
 
 }  // namespace tonnage

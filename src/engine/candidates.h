@@ -15,27 +15,41 @@ struct Candidate {
   float distance = 0;  // KeepTypical's: how far the surprise is from the entropy
 };
 
-// e^x for x <= 0, to about 1e-7 relative; in plain float arithmetic, so that every machine and
-// library gives the same bits.
+// e^x for x <= 0, to about 1e-7 relative; 0 below -87 and for NaN. In plain float arithmetic, so
+// that every machine and library gives the same bits.
 float ExpNonPositive(float x);
 
 // The k highest of `logits` [vocab], sorted from the highest; NaN counts as minus infinity. `out`
 // has room for k.
 std::span<Candidate> SelectTopK(std::span<const float> logits, std::span<Candidate> out);
 
-// Sets the weights of the softmax at this temperature (> 0).
-void SetWeights(std::span<Candidate> candidates, float temperature);
+// Sets the weights of the softmax at this temperature (> 0); returns their sum.
+double SetWeights(std::span<Candidate> candidates, float temperature);
+
+// The same for all of `logits` [vocab], of which `highest` is the highest, into `weights` [vocab].
+double Weigh(std::span<const float> logits, float highest, float temperature,
+             std::span<float> weights);
+
+// Those of at least this weight, in the order of their tokens. `out` has room for all.
+std::span<Candidate> AtLeast(std::span<const float> logits, std::span<const float> weights,
+                             float least, std::span<Candidate> out);
+
+// The filters take `total`, the weight of all candidates that the filter before has left. Some may
+// be missing from `candidates` if the filter is sure to drop them.
 
 // Locally typical sampling: those whose surprise -log p is nearest the entropy, until they hold the
 // share p of the probability.
-std::span<Candidate> KeepTypical(std::span<Candidate> candidates, double p);
+std::span<Candidate> KeepTypical(std::span<Candidate> candidates, double p, double total);
 // The likeliest, until they hold the share p of the probability; sorted from the likeliest.
-std::span<Candidate> KeepTopP(std::span<Candidate> candidates, double p);
+std::span<Candidate> KeepTopP(std::span<Candidate> candidates, double p, double total);
 // Those at least p times as likely as the likeliest.
 std::span<Candidate> KeepMinP(std::span<Candidate> candidates, double p);
 
-// The candidate at which the running sum of the weights, in the order given, passes unit * total.
-// unit is in [0, 1).
+double TotalWeight(std::span<const Candidate> candidates);
+
+// The candidate, or the index of the weight, at which the running sum, in the order given, passes
+// unit * total. unit is in [0, 1).
 const Candidate& Draw(std::span<const Candidate> candidates, double unit);
+std::size_t Draw(std::span<const float> weights, double total, double unit);
 
 }  // namespace tonnage

@@ -16,23 +16,19 @@ constexpr float kLeastTemperature = 1e-6f;
 
 // The first of the highest, or -1 when none is above minus infinity; NaN is passed over.
 std::int32_t ArgMax(std::span<const float> logits) {
-  float highest = kMinusInfinity;
-  std::int32_t at = -1;
-  for (size_t i = 0; i < logits.size(); ++i) {
-    if (logits[i] > highest) {
-      highest = logits[i];
-      at = static_cast<std::int32_t>(i);
+  constexpr size_t kLanes = 16;  // maxima side by side, which compilers turn into vectors
+  float highest[kLanes];
+  std::fill(std::begin(highest), std::end(highest), kMinusInfinity);
+  const size_t whole = logits.size() / kLanes * kLanes;
+  for (size_t i = 0; i < whole; i += kLanes) {
+    for (size_t j = 0; j < kLanes; ++j) {
+      highest[j] = logits[i + j] > highest[j] ? logits[i + j] : highest[j];
     }
   }
-  return at;
-}
-
-std::span<Candidate> AllCandidates(std::span<const float> logits, std::span<Candidate> out) {
-  for (size_t i = 0; i < logits.size(); ++i) {
-    const float logit = std::isnan(logits[i]) ? kMinusInfinity : logits[i];
-    out[i] = {.logit = logit, .token = static_cast<std::int32_t>(i)};
-  }
-  return out.first(logits.size());
+  for (float logit : logits.subspan(whole)) highest[0] = logit > highest[0] ? logit : highest[0];
+  const float best = *std::max_element(std::begin(highest), std::end(highest));
+  if (best == kMinusInfinity) return -1;
+  return static_cast<std::int32_t>(std::ranges::find(logits, best) - logits.begin());
 }
 
 }  // namespace
@@ -70,23 +66,45 @@ Result<std::int32_t> Sampler::Next(std::span<const float> logits, SamplerScratch
   CHECK_EQ(logits.size(), scratch.candidates_.size());
   const auto adjusted = Adjust(logits, scratch);
   const std::int32_t likeliest = ArgMax(adjusted);
-  if (likeliest < 0 || std::isinf(adjusted[static_cast<size_t>(likeliest)])) {
+  const float highest = likeliest < 0 ? kMinusInfinity : adjusted[static_cast<size_t>(likeliest)];
+  if (std::isinf(highest)) {
     return Internal("the model gave no finite logits: its weights or the computation are broken");
   }
-  std::int32_t token = likeliest;
-  if (!params_.greedy()) {
-    const auto room = std::span(scratch.candidates_);
-    const auto k = static_cast<size_t>(params_.top_k);
-    auto candidates = k > 0 && k < room.size() ? SelectTopK(adjusted, room.first(k))
-                                               : AllCandidates(adjusted, room);
-    SetWeights(candidates, std::max(static_cast<float>(params_.temperature), kLeastTemperature));
-    if (params_.typical_p < 1) candidates = KeepTypical(candidates, params_.typical_p);
-    if (params_.top_p < 1) candidates = KeepTopP(candidates, params_.top_p);
-    if (params_.min_p > 0) candidates = KeepMinP(candidates, params_.min_p);
-    token = Draw(candidates, random_.NextUnit()).token;
-  }
+  const std::int32_t token = params_.greedy() ? likeliest : Choose(adjusted, highest, scratch);
   history_.Append(token);
   return token;
+}
+
+std::int32_t Sampler::Choose(std::span<const float> logits, float highest,
+                             SamplerScratch& scratch) {
+  const auto room = std::span(scratch.candidates_);
+  const auto weights = std::span(scratch.weights_);
+  const auto temperature = std::max(static_cast<float>(params_.temperature), kLeastTemperature);
+  const bool typical = params_.typical_p < 1, top_p = params_.top_p<1, min_p = params_.min_p> 0;
+  std::span<Candidate> candidates;
+  double total = 0;
+  if (params_.top_k > 0 && static_cast<size_t>(params_.top_k) < room.size()) {
+    candidates = SelectTopK(logits, room.first(static_cast<size_t>(params_.top_k)));
+    total = SetWeights(candidates, temperature);
+  } else {
+    total = Weigh(logits, highest, temperature, weights);
+    if (!typical && !top_p && !min_p) {
+      return static_cast<std::int32_t>(Draw(weights, total, random_.NextUnit()));
+    }
+    // What is sure to be dropped is not even looked at: all tokens below this weight together hold
+    // less than top-p leaves out, and min-p is such a bound itself (the highest weight is 1).
+    double least = 0;
+    if (!typical && top_p) least = (1 - params_.top_p) * total / static_cast<double>(room.size());
+    if (!typical && min_p) least = std::max(least, params_.min_p);
+    candidates = AtLeast(logits, weights, static_cast<float>(least), room);
+  }
+  if (typical) {
+    candidates = KeepTypical(candidates, params_.typical_p, total);
+    total = TotalWeight(candidates);
+  }
+  if (top_p) candidates = KeepTopP(candidates, params_.top_p, total);
+  if (min_p) candidates = KeepMinP(candidates, params_.min_p);
+  return Draw(candidates, random_.NextUnit()).token;
 }
 
 float Logprobs(std::span<const float> logits, std::int32_t token, std::span<TokenLogprob> top) {

@@ -30,11 +30,14 @@ inline constexpr std::int64_t kMaxTopLogprobs = 20;
 class SamplerScratch {
  public:
   explicit SamplerScratch(std::int64_t vocab)
-      : logits_(static_cast<size_t>(vocab)), candidates_(static_cast<size_t>(vocab)) {}
+      : logits_(static_cast<size_t>(vocab)),
+        weights_(static_cast<size_t>(vocab)),
+        candidates_(static_cast<size_t>(vocab)) {}
 
  private:
   friend class Sampler;
   std::vector<float> logits_;          // [vocab]
+  std::vector<float> weights_;         // [vocab]
   std::vector<Candidate> candidates_;  // [vocab]
 };
 
@@ -50,6 +53,7 @@ class Sampler {
 
  private:
   std::span<const float> Adjust(std::span<const float> logits, SamplerScratch& scratch) const;
+  std::int32_t Choose(std::span<const float> logits, float highest, SamplerScratch& scratch);
 
   SamplingParams params_;
   Random random_;

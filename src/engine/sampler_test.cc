@@ -110,6 +110,29 @@ TEST(Sampler, FiltersActOnWhatTheOneBeforeLeft) {
                {0, 4.0 / 7, 0, 3.0 / 7});
 }
 
+// Pruning before the filters must not change what they keep: compare with filters on everything.
+TEST(Sampler, ManyTokensGiveWhatTheFiltersAloneGive) {
+  Random random(11);
+  std::vector<float> logits(3000);
+  for (int round = 0; round < 60; ++round) {
+    const double spread = 1 + round % 12;
+    for (float& logit : logits) logit = static_cast<float>(random.NextUnit() * spread);
+    const SamplingParams params{.temperature = 0.6 + 0.1 * (round % 5),
+                                .top_p = 0.5 + 0.099 * (round % 6),
+                                .min_p = round % 3 == 0 ? 0.02 * (round % 7) : 0.0,
+                                .seed = static_cast<std::uint64_t>(round)};
+    std::vector<Candidate> all(logits.size());
+    for (size_t i = 0; i < all.size(); ++i) {
+      all[i] = {.logit = logits[i], .token = static_cast<std::int32_t>(i)};
+    }
+    const double total = SetWeights(all, static_cast<float>(params.temperature));
+    auto kept = params.top_p < 1 ? KeepTopP(all, params.top_p, total) : std::span(all);
+    kept = KeepMinP(kept, params.min_p);
+    Random same(*params.seed);
+    EXPECT_EQ(DrawMany(params, logits, 1)[0], Draw(kept, same.NextUnit()).token) << round;
+  }
+}
+
 TEST(Sampler, BiasForbidsAndForces) {
   const auto logits = LogsOf({0.25, 0.25, 0.5});
   ExpectShares(Shares({.logit_bias = {{2, -100}}}, logits), {0.5, 0.5, 0});
@@ -172,6 +195,7 @@ TEST(Candidates, ExpIsCloseEverywhere) {
   }
   EXPECT_EQ(ExpNonPositive(0), 1);
   EXPECT_EQ(ExpNonPositive(-kInfinity), 0);
+  EXPECT_EQ(ExpNonPositive(kNaN), 0);
 }
 
 TEST(Candidates, TopKOfManyEqualsASort) {
