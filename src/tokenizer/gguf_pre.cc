@@ -107,8 +107,9 @@ constexpr Steps kAfmoe = {
     "\ua9e0-\ua9ff\uac00-\ud7af\u1100-\u11ff]+",
     MARKED_WORDS "| ?[\\p{P}\\p{S}]+[\\r\\n]*" SPACES};
 constexpr Steps kLaguna = {"[^\\n]+|[\\n]+", QWEN2("\\p{N}")};
+// Letters with single spaces between them; possessive, so that long texts need no stack.
 constexpr Steps kExaoneMoe = {CONTRACTION
-                              "|[^\\r\\n\\p{L}\\p{N}]?(?:\\p{L}\\p{M}*(?: \\p{L}\\p{M}*)*)+|\\p{N}"
+                              "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}\\p{M}*+(?: ?\\p{L}\\p{M}*+)*+|\\p{N}"
                               "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]?|\\s*[\\r\\n]|\\s+(?!\\S)|\\s+"};
 constexpr Steps kLines = {"[^\\n]+|[\\n]+"};
 constexpr Steps kMinicpm5 = {"\\p{N}{1,3}", QWEN2("\\p{N}+")};

@@ -11,6 +11,7 @@
 #include "tokenizer/gguf_pre.h"
 #include "tokenizer/plamo.h"
 #include "tokenizer/sentencepiece.h"
+#include "tokenizer/utf8.h"
 #include "tokenizer/vocab.h"
 #include "tokenizer/wordpiece.h"
 
@@ -64,7 +65,10 @@ Status CheckShape(GgufVocab& vocab) {
   RETURN_IF_ERROR(check("scores", vocab.scores.size()));
   RETURN_IF_ERROR(check("token_type", vocab.types.size()));
   for (std::size_t id = 0; id < vocab.tokens.size(); ++id) {
-    if (vocab.tokens[id].empty()) vocab.tokens[id] = fmt::format("[EMPTY_{}]", id);
+    std::string& token = vocab.tokens[id];
+    if (token.empty()) token = fmt::format("[EMPTY_{}]", id);
+    if (ValidUtf8Prefix(token) != token.size())
+      return Unreadable("token {} is not valid UTF-8", id);
   }
   return {};
 }

@@ -175,6 +175,9 @@ TEST(GgufVocab, RefusesWhatItCannotRun) {
   vocab.types = {1, 2, 3};
   EXPECT_NE(ErrorOf(vocab).find("token_type"), std::string::npos);
   vocab.types.clear();
+  vocab.tokens.push_back("\xf8");
+  EXPECT_NE(ErrorOf(vocab).find("UTF-8"), std::string::npos);
+  vocab.tokens.pop_back();
   vocab.merges.clear();
   EXPECT_NE(ErrorOf(vocab).find("merges"), std::string::npos);
   vocab.model = "llama";

@@ -5,18 +5,14 @@
 #include <limits>
 #include <queue>
 
+#include "tokenizer/utf8.h"
+
 namespace tonnage {
 namespace {
 
 constexpr std::string_view kSpaceMark = "\xe2\x96\x81";    // U+2581
 constexpr std::string_view kReplacement = "\xef\xbf\xbd";  // U+FFFD
 constexpr float kUnknownPenalty = 10;
-
-// The length that the first byte of a character announces, at most what is left.
-std::size_t CharLength(std::string_view text) {
-  constexpr std::uint8_t kLengths[16] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 3, 4};
-  return std::min<std::size_t>(kLengths[static_cast<std::uint8_t>(text[0]) >> 4], text.size());
-}
 
 bool IsContinuation(char byte) { return (static_cast<std::uint8_t>(byte) & 0xc0) == 0x80; }
 
@@ -122,6 +118,9 @@ Result<SentencePiece> SentencePiece::Create(SentencePieceVocab vocab) {
   if (v.unk_id < 0 || v.unk_id >= size) {
     return Unreadable("the unknown piece's id {} is not below {}", v.unk_id, size);
   }
+  if (ValidUtf8Prefix(v.unk_surface) != v.unk_surface.size()) {
+    return Unreadable("the unknown piece's surface is not valid UTF-8");
+  }
   ASSIGN_OR_RETURN(result.charsmap_, Charsmap::Parse(v.precompiled_charsmap));
 
   std::vector<ByteTrie::Entry> matching, user_defined;
@@ -131,6 +130,9 @@ Result<SentencePiece> SentencePiece::Create(SentencePieceVocab vocab) {
   for (int id = 0; id < size; ++id) {
     const VocabPiece& piece = v.pieces[id];
     if (piece.text.empty()) return Unreadable("piece {} is empty", id);
+    if (ValidUtf8Prefix(piece.text) != piece.text.size()) {
+      return Unreadable("piece {} is not valid UTF-8", id);
+    }
     auto& map = Matches(piece.type) ? result.matching_ : result.reserved_;
     if (!map.emplace(piece.text, id).second) {
       return Unreadable("piece {}, \"{}\", is there twice", id, piece.text);
@@ -275,7 +277,7 @@ void SentencePiece::EncodeBpe(std::string_view chunk, std::vector<Span>& out) co
   BpeMerger merger;
   merger.Start(chunk, [&](std::string_view text) -> std::pair<std::size_t, bool> {
     const std::size_t length = user_defined_.LongestPrefix(text);
-    return length > 0 ? std::pair{length, true} : std::pair{CharLength(text), false};
+    return length > 0 ? std::pair{length, true} : std::pair{CharLength(text[0]), false};
   });
   // How the unused pieces that were passed through were made, so as to take them apart again.
   std::unordered_map<std::string_view, std::pair<std::string_view, std::string_view>> halves;
@@ -326,7 +328,7 @@ void SentencePiece::Viterbi(std::string_view text, std::vector<Span>& out) const
   const Sum unknown_score = static_cast<Sum>(min_score_ - kUnknownPenalty);
   std::size_t at = 0;
   while (at < text.size()) {
-    const std::size_t char_length = CharLength(text.substr(at));
+    const std::size_t char_length = CharLength(text[at]);
     const Sum so_far = ends[at].score;
     bool whole_char = false;
     const auto offer = [&](std::size_t length, int id, auto score) {

@@ -73,7 +73,7 @@ class SentencePiece {
 
   // The text as the vocabulary sees it: normalized, spaces escaped.
   std::string Normalize(std::string_view text, bool at_start = true) const;
-  // Appends the ids of `normalized`.
+  // Appends the ids of `normalized`, which comes from Normalize.
   void EncodeNormalized(std::string_view normalized, std::vector<int>& ids) const;
 
  private:
