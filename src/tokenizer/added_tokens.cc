@@ -87,7 +87,8 @@ Result<AddedVocabulary> AddedVocabulary::Make(std::vector<AddedToken> tokens,
 }
 
 std::vector<AddedVocabulary::Part> AddedVocabulary::Split(std::string_view text,
-                                                          const TokenFinder& finder) const {
+                                                          const TokenFinder& finder,
+                                                          bool parse_special) const {
   std::vector<Part> parts;
   std::size_t done = 0;
   std::size_t from = 0;
@@ -96,6 +97,7 @@ std::vector<AddedVocabulary::Part> AddedVocabulary::Split(std::string_view text,
     if (!match) break;
     from = match->end;
     const AddedToken& token = entries_.at(match->id).token;
+    if (token.special && !parse_special) continue;
     std::size_t begin = match->begin, end = match->end;
     if (token.single_word) {
       if (begin > 0 && IsWordChar(CharAt(text, PreviousChar(text, begin)))) continue;

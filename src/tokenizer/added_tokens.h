@@ -59,9 +59,12 @@ class AddedVocabulary {
     TokenId id = -1;
   };
   // The parts of a text before normalizing, and of a normalized one. None is empty.
-  std::vector<Part> SplitRaw(std::string_view text) const { return Split(text, raw_); }
-  std::vector<Part> SplitNormalized(std::string_view text) const {
-    return Split(text, normalized_);
+  // Special tokens stay text where they are not to be parsed.
+  std::vector<Part> SplitRaw(std::string_view text, bool parse_special) const {
+    return Split(text, raw_, parse_special);
+  }
+  std::vector<Part> SplitNormalized(std::string_view text, bool parse_special) const {
+    return Split(text, normalized_, parse_special);
   }
 
   std::optional<TokenId> TokenToId(std::string_view content) const;
@@ -81,7 +84,8 @@ class AddedVocabulary {
     std::string decoded;
     bool skipped = false;
   };
-  std::vector<Part> Split(std::string_view text, const TokenFinder& finder) const;
+  std::vector<Part> Split(std::string_view text, const TokenFinder& finder,
+                          bool parse_special) const;
 
   std::unordered_map<std::string, TokenId> ids_;
   std::unordered_map<TokenId, Entry> entries_;

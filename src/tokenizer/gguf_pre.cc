@@ -39,10 +39,12 @@ constexpr Steps kQwen2 = {QWEN2("\\p{N}")};
 constexpr Steps kQwen35 = {CONTRACTION
                            "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}"
                            "| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*" SPACES};
+// Inside white space that has been cut already no line can end any more: the look-behind saves
+// looking for it.
 constexpr Steps kJais2 = {
     CONTRACTION
     "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*"
-    "|\\s*[\\r\\n]+|\\s{512}(?!\\S)|\\s{256}(?!\\S)|\\s{128}(?!\\S)|\\s{64}(?!\\S)"
+    "|(?<![^\\S\\r\\n])\\s*[\\r\\n]+|\\s{512}(?!\\S)|\\s{256}(?!\\S)|\\s{128}(?!\\S)|\\s{64}(?!\\S)"
     "|\\s{32}(?!\\S)|\\s{16}(?!\\S)|\\s{8}(?!\\S)|\\s{4}(?!\\S)|\\s{1,2}(?!\\S)|\\s{1}"};
 constexpr Steps kFalcon = {"[\\p{P}\\$\\+<=>\\^~\\|`]+", GPT2, "[0-9][0-9][0-9]"};
 // The letters of the second pattern are those with an upper- and a lower-case form.

@@ -105,6 +105,11 @@ TEST(GgufVocab, SpecialTokensAreFoundInTheText) {
   EXPECT_EQ(ids[1], ids[3]);  // a space stands before text after a special token too
   EXPECT_EQ(ids[2], 2);
   EXPECT_EQ(tokenizer->Decode(ids, true).value(), "the the<user>");
+  // What a user writes need not become a special token; those that a vocabulary defines for text
+  // remain.
+  const Ids plain = tokenizer->Encode("</s><user>", false, /*parse_special=*/false).value();
+  EXPECT_EQ(std::find(plain.begin(), plain.end(), 2), plain.end());
+  EXPECT_EQ(plain.back(), ids[4]);
   EXPECT_EQ(tokenizer->Decode(ids, false).value(), "<s> the</s> the<user>");
 }
 

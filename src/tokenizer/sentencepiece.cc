@@ -331,23 +331,23 @@ void SentencePiece::Viterbi(std::string_view text, std::vector<Span>& out) const
     const std::size_t char_length = CharLength(text[at]);
     const Sum so_far = ends[at].score;
     bool whole_char = false;
-    const auto offer = [&](std::size_t length, int id, auto score) {
+    const auto offer = [&](std::size_t length, int id, Sum score) {
       Best& best = ends[at + length];
-      if (best.begin < 0 || score > best.score) {
-        best = {id, static_cast<std::ptrdiff_t>(at), static_cast<Sum>(score)};
+      if (best.begin < 0 || so_far + score > best.score) {
+        best = {id, static_cast<std::ptrdiff_t>(at), so_far + score};
       }
     };
     pieces_.ForEachPrefix(text.substr(at), [&](std::size_t length, int id) {
       const VocabPiece& piece = vocab_->pieces[id];
       if (piece.type == VocabPieceType::kUnused) return;
-      double score = piece.score;
+      Sum score = piece.score;
       if (piece.type == VocabPieceType::kUserDefined) {
-        score = vocab_->double_sums ? 0.0 : static_cast<float>(length) * max_score_ - 0.1;
+        score = vocab_->double_sums ? Sum{0} : static_cast<Sum>(length * max_score_ - 0.1);
       }
-      offer(length, id, score + so_far);
+      offer(length, id, score);
       whole_char |= length == char_length;
     });
-    if (!whole_char) offer(char_length, vocab_->unk_id, unknown_score + so_far);
+    if (!whole_char) offer(char_length, vocab_->unk_id, unknown_score);
     at += char_length;
   }
   const std::size_t first = out.size();

@@ -18,7 +18,8 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::FromParts(TokenizerParts parts) {
   return std::unique_ptr<Tokenizer>(new Tokenizer(std::move(parts), std::move(added)));
 }
 
-Result<std::vector<TokenId>> Tokenizer::Encode(std::string_view text, bool add_special) const {
+Result<std::vector<TokenId>> Tokenizer::Encode(std::string_view text, bool add_special,
+                                               bool parse_special) const {
   if (text.size() > INT32_MAX) return InvalidArgument("a text of {} bytes", text.size());
   std::string repaired;
   if (ValidUtf8Prefix(text) != text.size()) {
@@ -27,7 +28,7 @@ Result<std::vector<TokenId>> Tokenizer::Encode(std::string_view text, bool add_s
   }
   std::vector<std::vector<TokenId>> sequences(1);
   std::unique_ptr<Workspace> workspace = TakeWorkspace();
-  const Status status = EncodeText(text, *workspace, sequences[0]);
+  const Status status = EncodeText(text, parse_special, *workspace, sequences[0]);
   ReturnWorkspace(std::move(workspace));
   RETURN_IF_ERROR(status);
   if (parts_.post_processor) {
@@ -40,9 +41,9 @@ Result<std::vector<TokenId>> Tokenizer::Encode(std::string_view text, bool add_s
   return std::move(sequences[0]);
 }
 
-Status Tokenizer::EncodeText(std::string_view text, Workspace& workspace,
+Status Tokenizer::EncodeText(std::string_view text, bool parse_special, Workspace& workspace,
                              std::vector<TokenId>& ids) const {
-  for (const AddedVocabulary::Part& raw : added_.SplitRaw(text)) {
+  for (const AddedVocabulary::Part& raw : added_.SplitRaw(text, parse_special)) {
     if (raw.id >= 0) {
       ids.push_back(raw.id);
       continue;
@@ -50,7 +51,7 @@ Status Tokenizer::EncodeText(std::string_view text, Workspace& workspace,
     Text normal(raw.text, {raw.begin == 0, raw.begin == 0 ? CharLength(raw.text[0]) : 0});
     if (parts_.normalizer) RETURN_IF_ERROR(parts_.normalizer->Normalize(normal));
     const Piece whole{normal.view(), normal.origin()};
-    for (const AddedVocabulary::Part& part : added_.SplitNormalized(normal.view())) {
+    for (const AddedVocabulary::Part& part : added_.SplitNormalized(normal.view(), parse_special)) {
       if (part.id >= 0) {
         ids.push_back(part.id);
         continue;

@@ -41,12 +41,15 @@ class Tokenizer {
   static Result<std::unique_ptr<Tokenizer>> FromParts(TokenizerParts parts);
 
   // With `add_special`, what the post-processor adds is added. Never truncates and never pads.
-  Result<std::vector<TokenId>> Encode(std::string_view text, bool add_special) const;
+  // Without `parse_special`, the text of a special token is text like any other: for what a user
+  // wrote.
+  Result<std::vector<TokenId>> Encode(std::string_view text, bool add_special,
+                                      bool parse_special = true) const;
   // Ids that do not exist are passed over. With `skip_special`, special tokens are left out.
   Result<std::string> Decode(std::span<const TokenId> ids, bool skip_special) const;
 
-  // For streams (stream_decoder.h): what the decoder sees of an id, or nothing where Decode passes over it, and a
-  // fresh stage of the decoder.
+  // For streams (stream_decoder.h): what the decoder sees of an id, or nothing where Decode passes
+  // over it, and a fresh stage of the decoder.
   std::optional<std::string_view> DecodedToken(TokenId id, bool skip_special) const;
   std::unique_ptr<DecodeStage> NewDecodeStage() const;
 
@@ -71,7 +74,8 @@ class Tokenizer {
   Tokenizer(TokenizerParts parts, AddedVocabulary added)
       : parts_(std::move(parts)), added_(std::move(added)) {}
   Status ApplyConfig(const Json& tokenizer_config);
-  Status EncodeText(std::string_view text, Workspace& workspace, std::vector<TokenId>& ids) const;
+  Status EncodeText(std::string_view text, bool parse_special, Workspace& workspace,
+                    std::vector<TokenId>& ids) const;
   std::unique_ptr<Workspace> TakeWorkspace() const;
   void ReturnWorkspace(std::unique_ptr<Workspace> workspace) const;
 
