@@ -13,6 +13,7 @@ namespace tonnage {
 
 struct Match {
   std::size_t begin, end;  // bytes; may be empty
+  bool operator==(const Match&) const = default;
 };
 
 class Pattern {

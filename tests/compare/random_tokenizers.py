@@ -67,6 +67,7 @@ REGEXES = [
     r"(?<word>\w)\k<word>", r"\p{Punct}", r"\p{Alpha}+", r"\p{M}+", r"\p{S}", r"(?:ab|a)(?>b|c)?", r"a{2}", r"a{,3}?", r"(?:a{2})+",
     r"\A.", r".\z", r"[-_.]", r"[\[\]{}()]", r"\p{Sc}|\p{Sm}|\p{Pd}|\p{Zs}", r"\p{Greek}|\p{Cyrillic}|\p{Arabic}", "(?x: \\d + # digits\n )",
 ]
+MATCH_NOTHING_TOO = [r"\B", r"^", r"$", r"^\s*|\s*$", r"a*", r"x?", r"a{,3}?"]
 GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 KNOWN = [
     GPT2,
@@ -133,6 +134,9 @@ class Maker:
         elif kind == "Replace":
             result["pattern"] = self.pattern("replace")
             result["content"] = self.rng.choice(CONTENTS)
+            # Text put in before the first character has no place in the original; steps after that double it or panic.
+            if result["pattern"].get("Regex") in MATCH_NOTHING_TOO or result["pattern"].get("String") == "":
+                result["content"] = ""
         elif kind == "Precompiled":
             result["precompiled_charsmap"] = charsmap(self.rng)
         elif kind == "BertNormalizer":
