@@ -1,11 +1,13 @@
 // What tests and benches of several kernel families share.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <new>
 #include <random>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "kernels/variant.h"
@@ -48,6 +50,15 @@ std::vector<Kernel> RunnableKernels(std::span<const Kernel> table) {
     if (Runs(kernel.level, CpuFeatures::Detect())) runnable.push_back(kernel);
   }
   return runnable;
+}
+
+// The row of a table with this name, if this processor can run it.
+template <typename Kernel>
+const Kernel* FindKernel(std::span<const Kernel> table, std::string_view name) {
+  for (const Kernel& kernel : table) {
+    if (kernel.name == name && Runs(kernel.level, CpuFeatures::Detect())) return &kernel;
+  }
+  return nullptr;
 }
 
 }  // namespace tonnage

@@ -323,6 +323,23 @@ TEST(CpuBackend, EndsWithAStepStillQueued) {
   EXPECT_TRUE(decoder.backend.Wait(*event).ok());
 }
 
+TEST(CpuBackend, WindowsAloneNeedNoPageTable) {
+  Decoder decoder({.features = CpuFeatures::Detect()});
+  decoder.cache.layers[1].window = decoder.cache.layers[0].window;
+  for (Node& node : decoder.graph.nodes) {
+    if (auto* attrs = std::get_if<AttentionAttrs>(&node.attrs)) {
+      attrs->window = decoder.cache.layers[0].window;
+    }
+  }
+  const auto tokens = RandomTokens(60, 5);
+  ASSERT_TRUE(decoder.Load().ok());
+  const std::vector<float> expected = decoder.Sequence(0, tokens, 60);
+  decoder.page_table.assign(100000, 1000);  // is not looked at, and has no place
+  EXPECT_EQ(decoder.Sequence(0, tokens, 60), expected);
+  decoder.page_table.clear();
+  EXPECT_EQ(decoder.Sequence(0, tokens, 60), expected);
+}
+
 class BadInputs : public ::testing::Test {
  protected:
   BadInputs() : decoder_({.features = CpuFeatures::Detect()}) {

@@ -200,7 +200,8 @@ Result<CpuPlan> MakeCpuPlan(const ProgramSpec& spec, const KernelSet& kernels, i
   workspace.positions = stack.Push(row_ids);
   workspace.slots = stack.Push(row_ids);
   workspace.logit_rows = stack.Push(spec.limits.logit_rows * DTypeBytes(DType::kI32));
-  workspace.page_table = stack.Push(settings.slots * plan.pages_per_slot * DTypeBytes(DType::kI32));
+  workspace.page_table_entries = settings.slots * plan.pages_per_slot;
+  workspace.page_table = stack.Push(workspace.page_table_entries * DTypeBytes(DType::kI32));
   for (const RopeAttrs& table : plan.rope_tables) {
     const auto pairs = static_cast<std::int64_t>(table.inverse_frequency.size());
     workspace.rope_tables.push_back(

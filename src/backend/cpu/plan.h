@@ -34,10 +34,11 @@ Result<WeightPlan> PlanWeights(const ProgramSpec& spec, const KernelSet& kernels
 
 // Offsets into the workspace. The inputs of a step lie there too.
 struct WorkspacePlan {
-  Bytes tokens = 0;                // i32 [rows]
-  Bytes positions = 0;             // i32 [rows]
-  Bytes slots = 0;                 // i32 [rows]
-  Bytes logit_rows = 0;            // i32 [logit rows]
+  Bytes tokens = 0;      // i32 [rows]
+  Bytes positions = 0;   // i32 [rows]
+  Bytes slots = 0;       // i32 [rows]
+  Bytes logit_rows = 0;  // i32 [logit rows]
+  std::int64_t page_table_entries = 0;
   Bytes page_table = 0;            // i32 [slots, pages_per_slot]
   std::vector<Bytes> rope_tables;  // by rope_table_of's values: f32 [rows, 2, pairs]
   Bytes scratch = 0;               // what one launch at a time may use

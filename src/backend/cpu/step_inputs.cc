@@ -125,7 +125,8 @@ void CopyInputs(const StepInputs& inputs, const WorkspacePlan& plan, std::uint8_
   copy(inputs.positions, plan.positions);
   copy(inputs.slots, plan.slots);
   copy(inputs.logit_rows, plan.logit_rows);
-  copy(inputs.page_table, plan.page_table);
+  // Where every layer has a window, no table was planned and none is read.
+  copy(inputs.page_table.first(static_cast<size_t>(plan.page_table_entries)), plan.page_table);
 }
 
 }  // namespace tonnage

@@ -30,6 +30,7 @@ Event StepQueue::Push(CpuProgram* program) {
 
 void StepQueue::Wait(Event event) {
   if (finished_.load(std::memory_order_acquire) >= event.sequence) return;
+  // A step takes milliseconds and wants every core: no spinning here.
   std::unique_lock lock(mutex_);
   finished_changed_.wait(
       lock, [&] { return finished_.load(std::memory_order_acquire) >= event.sequence; });

@@ -1,8 +1,6 @@
 // Decode against the bytes of keys and values that it must read, prefill against multiply-adds.
 #include <benchmark/benchmark.h>
 
-#include <cmath>
-
 #include "kernels/attention/attention.h"
 #include "kernels/testing.h"
 
@@ -56,16 +54,9 @@ constexpr AttentionShape kShapes[] = {
     {.heads = 32, .kv_heads = 8, .k_dim = 64, .v_dim = 64, .scale = 0.125f},
     {.heads = 32, .kv_heads = 8, .k_dim = 128, .v_dim = 128, .scale = 0.088f}};
 
-const AttentionKernel* Find(std::string_view name) {
-  for (const AttentionKernel& kernel : AttentionKernels()) {
-    if (kernel.name == name && Runs(kernel.level, CpuFeatures::Detect())) return &kernel;
-  }
-  return nullptr;
-}
-
 void Attend(benchmark::State& state, const char* name, DType dtype, std::int64_t rows,
             std::int64_t tokens) {
-  const AttentionKernel* kernel = Find(name);
+  const AttentionKernel* kernel = FindKernel(AttentionKernels(), name);
   if (kernel == nullptr) return state.SkipWithError("this processor cannot run it");
   const AttentionShape& shape = kShapes[state.range(0)];
   Work work(*kernel, shape, dtype, rows, tokens, static_cast<int>(state.range(1)));

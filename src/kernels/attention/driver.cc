@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/check.h"
 
 namespace tonnage {
 namespace {
@@ -12,6 +11,8 @@ namespace {
 constexpr std::int64_t kTileQueries = 48;
 // Fewer tasks than this a thread would leave threads without work at the end.
 constexpr std::int64_t kTasksPerThread = 4;
+// Multiply-adds that one thread has done before a second one could help: about 3 us.
+constexpr double kForkMultiplyAdds = 100000.0;
 // Elements of keys and values that a thread writes before a second one pays.
 constexpr std::int64_t kWriteElements = 16384;
 
@@ -92,8 +93,10 @@ class TiledAttention {
   void Run() {
     Write();
     std::int64_t tile_rows = std::max<std::int64_t>(1, kTileQueries / group_);
-    const std::int64_t wanted = TasksWanted(pool_.threads());
     MakeTiles(tile_rows);
+    // Sums come out the same however tiles are cut and spans are handed out: this is about time.
+    const bool is_small = MultiplyAdds() < kForkMultiplyAdds;
+    const std::int64_t wanted = is_small ? 0 : TasksWanted(pool_.threads());
     while (tile_rows > 1 && tile_count_ * shape_.kv_heads < wanted) {
       tile_rows = (tile_rows + 1) / 2;
       MakeTiles(tile_rows);
@@ -102,8 +105,11 @@ class TiledAttention {
                           partial_count_ > tile_count_ * shape_.kv_heads;
     if (is_split) {
       RunSplit();
+    } else if (is_small) {
+      for (std::int64_t i = 0; i < tile_count_ * shape_.kv_heads; ++i) RunTile(i, 0);
     } else {
-      RunWhole();
+      pool_.Run(tile_count_ * shape_.kv_heads,
+                [&](std::int64_t i, int thread) { RunTile(i, thread); });
     }
   }
 
@@ -142,28 +148,36 @@ class TiledAttention {
     }
   }
 
+  // At most: windows and the diagonal make it less.
+  double MultiplyAdds() const {
+    double keys = 0.0;
+    for (std::int64_t t = 0; t < tile_count_; ++t) {
+      const AttentionTile& tile = tiles_[t].tile;
+      keys += static_cast<double>(tile.rows * (tile.first_position + tile.rows));
+    }
+    return keys * static_cast<double>(shape_.heads * (shape_.k_dim + shape_.v_dim));
+  }
+
   void Clear(const AttentionPartial& total, std::int64_t queries) const {
     std::fill(total.largest, total.largest + queries, -std::numeric_limits<float>::infinity());
     std::fill(total.sum, total.sum + queries, 0.0f);
     std::fill(total.acc, total.acc + queries * shape_.v_dim, 0.0f);
   }
 
-  // A task for each tile and kv head. The last tiles of a prefill see the most keys and go first.
-  void RunWhole() {
-    pool_.Run(tile_count_ * shape_.kv_heads, [&](std::int64_t i, int thread) {
-      const TileWork& work = tiles_[tile_count_ - 1 - i / shape_.kv_heads];
-      AttentionTile tile = work.tile;
-      tile.kv_head = i % shape_.kv_heads;
-      const std::int64_t queries = tile.rows * group_;
-      const AttentionScratch scratch = layout_.Scratch(workspace_, thread);
-      functions_.load_queries(args_, tile, scratch.q);
-      Clear(scratch.total, queries);
-      for (std::int64_t s = 0; s < work.spans; ++s) {
-        functions_.attend(args_, tile, work.first_span + s, scratch, scratch.span);
-        functions_.merge(shape_, queries, scratch.span, scratch.total);
-      }
-      functions_.finish(args_, tile, scratch.total);
-    });
+  // The i-th tile and kv head. The last tiles of a prefill see the most keys and go first.
+  void RunTile(std::int64_t i, int thread) {
+    const TileWork& work = tiles_[tile_count_ - 1 - i / shape_.kv_heads];
+    AttentionTile tile = work.tile;
+    tile.kv_head = i % shape_.kv_heads;
+    const std::int64_t queries = tile.rows * group_;
+    const AttentionScratch scratch = layout_.Scratch(workspace_, thread);
+    functions_.load_queries(args_, tile, scratch.q);
+    Clear(scratch.total, queries);
+    for (std::int64_t s = 0; s < work.spans; ++s) {
+      functions_.attend(args_, tile, work.first_span + s, scratch, scratch.span);
+      functions_.merge(shape_, queries, scratch.span, scratch.total);
+    }
+    functions_.finish(args_, tile, scratch.total);
   }
 
   // A task for each span of each tile and kv head, then one to merge the spans of each.
