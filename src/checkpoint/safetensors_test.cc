@@ -101,7 +101,7 @@ TEST(Safetensors, ReadsAHundredThousandTensorsQuickly) {
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   ASSERT_TRUE(parsed.ok()) << parsed.error().message();
   EXPECT_EQ(parsed->tensors.size(), data.size());
-  EXPECT_LT(seconds, 5);
+  EXPECT_LT(seconds, 15);
 }
 
 }  // namespace
