@@ -1,7 +1,6 @@
 #include "engine/candidates.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -44,29 +43,6 @@ double TotalWeight(std::span<const Candidate> candidates) {
   double total = 0;
   for (const Candidate& candidate : candidates) total += candidate.weight;
   return total;
-}
-
-float ExpNonPositive(float x) {
-  constexpr float kLog2E = 1.44269504f;
-  constexpr float kLn2High = 0.693359375f;  // few bits, so that n * kLn2High is exact
-  constexpr float kLn2Low = -2.12194440e-4f;
-  constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to a whole number
-  // Masks instead of branches, so that loops over this become vectors.
-  const std::int32_t mask = -static_cast<std::int32_t>(x >= -87.0f);
-  const auto clamped = std::bit_cast<float>(std::bit_cast<std::int32_t>(x) & mask);
-  const float n = (clamped * kLog2E + kRound) - kRound;
-  const float r = (clamped - n * kLn2High) - n * kLn2Low;  // |r| <= ln(2) / 2
-  // Taylor's series of e^r to the seventh power.
-  float y = 1.0f / 5040;
-  y = y * r + 1.0f / 720;
-  y = y * r + 1.0f / 120;
-  y = y * r + 1.0f / 24;
-  y = y * r + 1.0f / 6;
-  y = y * r + 0.5f;
-  y = y * r + 1.0f;
-  y = y * r + 1.0f;
-  const auto scale = std::bit_cast<float>((static_cast<std::int32_t>(n) + 127) << 23);
-  return std::bit_cast<float>(std::bit_cast<std::int32_t>(y * scale) & mask);
 }
 
 std::span<Candidate> SelectTopK(std::span<const float> logits, std::span<Candidate> out) {

@@ -3,6 +3,7 @@
 // are ordered by token, so that results do not depend on the order in which candidates came.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <span>
 
@@ -17,7 +18,28 @@ struct Candidate {
 
 // e^x for x <= 0, to about 1e-7 relative; 0 below -87 and for NaN. In plain float arithmetic, so
 // that every machine and library gives the same bits.
-float ExpNonPositive(float x);
+inline float ExpNonPositive(float x) {
+  constexpr float kLog2E = 1.44269504f;
+  constexpr float kLn2High = 0.693359375f;  // few bits, so that n * kLn2High is exact
+  constexpr float kLn2Low = -2.12194440e-4f;
+  constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to a whole number
+  // Masks instead of branches, so that loops over this become vectors.
+  const std::int32_t mask = -static_cast<std::int32_t>(x >= -87.0f);
+  const auto clamped = std::bit_cast<float>(std::bit_cast<std::int32_t>(x) & mask);
+  const float n = (clamped * kLog2E + kRound) - kRound;
+  const float r = (clamped - n * kLn2High) - n * kLn2Low;  // |r| <= ln(2) / 2
+  // Taylor's series of e^r to the seventh power.
+  float y = 1.0f / 5040;
+  y = y * r + 1.0f / 720;
+  y = y * r + 1.0f / 120;
+  y = y * r + 1.0f / 24;
+  y = y * r + 1.0f / 6;
+  y = y * r + 0.5f;
+  y = y * r + 1.0f;
+  y = y * r + 1.0f;
+  const auto scale = std::bit_cast<float>((static_cast<std::int32_t>(n) + 127) << 23);
+  return std::bit_cast<float>(std::bit_cast<std::int32_t>(y * scale) & mask);
+}
 
 // The k highest of `logits` [vocab], sorted from the highest; NaN counts as minus infinity. `out`
 // has room for k.

@@ -18,7 +18,7 @@
 #include "engine/engine.h"
 #include "service/stop_strings.h"
 #include "service/text.h"
-#include "service/text_stream.h"
+#include "tokenizer/stream_decoder.h"
 
 namespace tonnage {
 
@@ -82,7 +82,7 @@ class TextGeneration {
   DoneEvent CancelAndDrain();
 
   Generation generation_;
-  TextStream stream_;
+  StreamDecoder stream_;
   StopStrings stops_;
   bool wants_tokens_;
   std::int64_t tokens_read_ = 0;
