@@ -23,6 +23,7 @@ class Arena {
 
   // 16-byte aligned memory, or nullptr when the limit would be crossed.
   void* Allocate(std::size_t bytes) {
+    bytes = std::max<std::size_t>(bytes, 1);  // nothing has an address too
     if (bytes <= left_) {
       bytes = (bytes + 15) & ~std::size_t{15};  // left_ is a multiple of 16
       char* result = next_;

@@ -57,6 +57,7 @@ class Evaluator {
   bool CheckNamespaces(const Expr& target, Activation* activation);
   bool Write(std::string_view text);
   Flow WriteValue(const Value& value);
+  Flow WriteString(const Value& value);
   // Runs `body` with its output going to a string of its own.
   Flow Capture(const Body& body, Activation* activation, Value* text);
 

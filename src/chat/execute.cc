@@ -98,6 +98,13 @@ Evaluator::Flow Evaluator::WriteValue(const Value& value) {
   return AppendText(renderer_, value, &text) && Write(text) ? Flow::kNormal : Flow::kFailed;
 }
 
+// What a filter or call block gives is not made text: it has to be.
+Evaluator::Flow Evaluator::WriteString(const Value& value) {
+  if (value.is_string()) return WriteValue(value);
+  renderer_.Fail(fmt::format("a block gives a {} where text is wanted", TypeName(value)));
+  return Flow::kFailed;
+}
+
 Evaluator::Flow Evaluator::Capture(const Body& body, Activation* activation, Value* text) {
   std::string captured;
   std::string* const outer = out_;
@@ -257,7 +264,7 @@ Evaluator::Flow Evaluator::ExecuteFilterBlock(const FilterBlockStmt& block,
   if (flow != Flow::kNormal) return flow;
   captured_ = text;
   const Value value = Eval(*block.filter, activation);
-  if (value.is_error() || WriteValue(value) == Flow::kFailed) return Flow::kFailed;
+  if (value.is_error() || WriteString(value) == Flow::kFailed) return Flow::kFailed;
   Leave(block.scope, activation);
   return Flow::kNormal;
 }
@@ -266,11 +273,11 @@ Evaluator::Flow Evaluator::ExecuteCallBlock(const CallBlockStmt& block, Activati
   const Macro macro{&block.macro, activation};
   if (block.call == nullptr) {
     const Value text = CallMacro(macro, {});
-    return text.is_error() ? Flow::kFailed : WriteValue(text);
+    return text.is_error() ? Flow::kFailed : WriteString(text);
   }
   const Value caller = renderer_.Make(Kind::kMacro, macro);
   const Value value = caller.is_error() ? caller : EvalCall(*block.call, &caller, activation);
-  return value.is_error() ? Flow::kFailed : WriteValue(value);
+  return value.is_error() ? Flow::kFailed : WriteString(value);
 }
 
 Evaluator::Flow Evaluator::ExecuteWith(const WithStmt& with, Activation* activation) {

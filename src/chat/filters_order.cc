@@ -96,7 +96,7 @@ Value SortFilter(Renderer& renderer, const Value& input, const Arguments& argume
       if (ignore_case) key = IgnoreCase(renderer, key);
       if (!keys.Add(key)) return Value::Error();
     }
-    return paths.size() == 1 ? keys.items()[0] : keys.Finish();
+    return keys.Finish();  // lists compare by their items, which need no order where they are equal
   });
   if (renderer.failed() || !Sort(renderer, keyed, IsTrue(p.Or(0, Value::Bool(false)))))
     return Value::Error();

@@ -89,7 +89,7 @@ bool AppendObject(Renderer& renderer, const Value& value, std::string* out) {
       const std::string_view name = value.as<Macro>().definition->name;
       *out += "<Macro ";
       if (name.empty()) {
-        *out += "None";
+        *out += "anonymous";
       } else {
         AppendQuoted(name, out);
       }

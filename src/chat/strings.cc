@@ -69,7 +69,7 @@ void SplitSpace(std::string_view text, std::int64_t limit, const EmitPart& emit)
   text = StripSpaceLeft(text);
   while (!text.empty()) {
     if (limit-- == 0) {
-      emit(StripSpaceRight(text));
+      emit(text);  // with the white space at its end
       return;
     }
     std::size_t end = 0;
@@ -85,7 +85,7 @@ void SplitSpaceRight(std::string_view text, std::int64_t limit, const EmitPart& 
   text = StripSpaceRight(text);
   while (!text.empty()) {
     if (limit-- == 0) {
-      emit(StripSpaceLeft(text));
+      emit(text);  // with the white space at its beginning
       return;
     }
     std::size_t begin = text.size();

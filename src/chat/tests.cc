@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "chat/arguments.h"
+#include "chat/dict.h"
 #include "chat/filters.h"
 #include "chat/iterate.h"
 #include "chat/repr.h"
@@ -107,7 +108,7 @@ Truth SameAs(Renderer& renderer, const Value& input, const Arguments& arguments)
 template <auto kFind>
 Truth Exists(Renderer& renderer, const Value& input, const Arguments& arguments) {
   if (!BindNone(renderer, arguments, "a test")) return Truth::kFailed;
-  if (input.is(Kind::kList) || input.is(Kind::kDict)) {
+  if (!Hash(renderer, input)) {
     renderer.Fail(fmt::format("a {} is no name", TypeName(input)));
     return Truth::kFailed;
   }
