@@ -86,6 +86,26 @@ bool AppendNumber(Renderer& renderer, const NumberText& number, const FormatSpec
   return true;
 }
 
+// Digits without a type but with a precision: like g, but an exponent comes one digit earlier, and
+// a number without one keeps a digit after its point.
+std::string UntypedDigits(double magnitude, int precision, bool alternate) {
+  const int kept = std::max(precision, 1);
+  std::string scientific = FloatDigits(magnitude, 'e', kept - 1, alternate);
+  const std::size_t e = scientific.find('e');
+  if (magnitude != 0 && std::atoi(scientific.c_str() + e + 1) == kept - 1) {
+    std::size_t end =
+        e;  // all digits stand before the point, which leaves no room for one after it
+    if (scientific.find('.') < e) {
+      while (scientific[end - 1] == '0') --end;
+      if (scientific[end - 1] == '.') --end;
+    }
+    return scientific.erase(end, e - end);
+  }
+  std::string digits = FloatDigits(magnitude, 'g', precision, alternate);
+  if (digits.find_first_of(".e") == digits.npos) digits += ".0";
+  return digits;
+}
+
 bool AppendFloat(Renderer& renderer, double value, FormatSpec spec, std::string* out) {
   NumberText number{
       .negative = std::signbit(value) && !std::isnan(value), .prefix = {}, .whole = {}, .rest = {}};
@@ -105,24 +125,7 @@ bool AppendFloat(Renderer& renderer, double value, FormatSpec spec, std::string*
   } else if (spec.type == 0 && precision < 0) {
     digits = FormatFloat(magnitude);
   } else if (spec.type == 0) {
-    // Like g, but an exponent comes one digit earlier, and a number without one keeps a digit after
-    // its point.
-    const std::string scientific = FloatDigits(magnitude, 'e', std::max(precision, 1) - 1, false);
-    const int exponent = std::atoi(scientific.c_str() + scientific.find('e') + 1);
-    if (exponent >= std::max(precision, 1) - 1 && exponent >= -4 && magnitude != 0 &&
-        exponent < std::max(precision, 1)) {
-      digits = scientific;  // all digits before the point: no room for one after it
-      if (digits.find('.') != digits.npos) {
-        const std::size_t e = digits.find('e');
-        std::size_t last = e;
-        while (digits[last - 1] == '0') --last;
-        if (digits[last - 1] == '.') --last;
-        digits.erase(last, e - last);
-      }
-    } else {
-      digits = FloatDigits(magnitude, 'g', precision, spec.alternate);
-      if (digits.find_first_of(".e") == digits.npos) digits += ".0";
-    }
+    digits = UntypedDigits(magnitude, precision, spec.alternate);
   } else {
     const char type = percent ? 'f' : spec.type == 'n' ? 'g' : spec.type;
     digits = FloatDigits(magnitude, type, precision < 0 ? 6 : precision, spec.alternate);

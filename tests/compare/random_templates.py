@@ -318,6 +318,7 @@ class Grammar:
             lambda: f"({e('str')} in {e('str')})",
             lambda: f"({e()} is {self.pick('', 'not ')}{self.test()})",
             lambda: f"({e()} is {self.pick('', 'not ')}{self.test()})",
+            lambda: f"({e(self.pick('int', 'float', 'dict', 'str'))} is {self.pick('', 'not ')}{self.test()})",
             lambda: f"({e('bool')} {self.pick('and', 'or')} {e('bool')})",
             lambda: f"{self.postfix_target(e('str'))}.{self.pick('startswith', 'endswith')}({self.pick(self.atom('str'), '(' + repr('a') + ', s)', '()', self.atom('str') + ', 1', self.atom('str') + ', 0, 2')})",
             lambda: f"{self.postfix_target(e('str'))}.{self.pick('isdigit', 'isalpha', 'isupper', 'islower', 'isspace', 'isalnum', 'istitle', 'isnumeric', 'isdecimal', 'isidentifier', 'isascii', 'isprintable')}()",
@@ -327,10 +328,10 @@ class Grammar:
 
     def test(self):
         return self.pick(
-            "defined", "undefined", "none", "string", "number", "integer", "float", "boolean", "mapping", "sequence", "iterable", "true", "false", "callable", "escaped", "lower", "upper",
+            "defined", "undefined", "none", "string", "number", "integer", "integer", "float", "boolean", "mapping", "mapping", "sequence", "iterable", "true", "false", "callable", "escaped", "lower", "upper",
             "odd", "even", f"divisibleby {self.pick('2', '3', '(2)')}", f"divisibleby({self.small()})", f"eq {self.atom('int')}", f"equalto({self.atom('str')})", f"ne({self.atom('int')})",
             f"gt {self.pick('1', '0.5')}", f"lt({self.atom('int')})", f"ge 2", f"le(3)", f"in [1, 'a', none]", f"in({self.atom('list')})", f"sameas {self.pick('none', 'true', 'false')}",
-            "filter", "test", "greaterthan 1", "lessthan(2)", "bogus" if self.chance(0.02) else "defined")
+            "filter", "test", "greaterthan 1", "greaterthan(0)", "lessthan(2)", "bogus" if self.chance(0.02) else "defined")
 
     # -- statements
     def sign(self):
@@ -358,7 +359,7 @@ class Grammar:
         if depth > 3 or self.budget <= 0:
             return self.pick(self.data, self.out)()
         kinds = [self.data] * 4 + [self.out] * 6 + [lambda: self.s_if(depth)] * 3 + [lambda: self.s_for(depth)] * 3 + [lambda: self.s_set(depth)] * 4
-        kinds += [lambda: self.s_with(depth), lambda: self.s_macro(depth), lambda: self.s_call(depth), lambda: self.s_filter(depth), self.s_namespace, self.s_comment, self.s_raw,
+        kinds += [lambda: self.s_with(depth), lambda: self.s_macro(depth), lambda: self.s_call(depth), lambda: self.s_call(depth), lambda: self.s_filter(depth), self.s_namespace, self.s_comment, self.s_raw,
                   lambda: self.s_generation(depth), lambda: self.s_recursive(depth), self.s_print]
         if self.in_loop:
             kinds += [self.s_loop_control] * 2
