@@ -109,7 +109,9 @@ std::optional<std::uint64_t> Hash(Renderer& renderer, const Value& value) {
     }
     case Kind::kRange: {
       const auto& range = value.as<Range>();
-      return Mix(static_cast<std::uint64_t>(range.size == 0 ? 0 : range.start * 31 + range.size));
+      return Mix(range.size == 0 ? 0
+                                 : static_cast<std::uint64_t>(range.start) * 31 +
+                                       static_cast<std::uint64_t>(range.size));
     }
     case Kind::kList:
     case Kind::kDict:

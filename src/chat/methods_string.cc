@@ -243,8 +243,9 @@ Value ZeroFill(Renderer& renderer, Value self, const Arguments& arguments) {
   if (!p.Bind(renderer, arguments, "zfill", {"width"}, 1, 1)) return Value::Error();
   const auto width = IntegerArgument(renderer, p[0], "zfill");
   if (!width) return Value::Error();
-  const std::int64_t zeros = *width - renderer.Chars(self);
-  if (zeros <= 0) return self;
+  const std::int64_t chars = renderer.Chars(self);
+  if (*width <= chars) return self;
+  const std::int64_t zeros = *width - chars;
   if (!renderer.AllowText(static_cast<std::size_t>(zeros))) return Value::Error();
   const std::string_view text = self.text();
   const bool sign = !text.empty() && (text[0] == '-' || text[0] == '+');

@@ -159,7 +159,7 @@ double RoundFloat(double value, int digits) {
     std::from_chars(buffer, buffer + size, result);
     return result;
   }
-  char buffer[64];
+  char buffer[400];
   const int exponent = value == 0 ? 0 : static_cast<int>(std::floor(std::log10(std::fabs(value))));
   const int kept = exponent + digits;
   if (kept < -1) return std::copysign(0.0, value);
@@ -202,7 +202,7 @@ std::optional<std::int64_t> PowerIntegers(std::int64_t base, std::int64_t expone
 }
 
 std::optional<std::int64_t> TruncateFloat(double value) {
-  if (!(value > -9223372036854775808.0 - 1 && value < 9223372036854775808.0)) return {};
+  if (!(value >= -9223372036854775808.0 && value < 9223372036854775808.0)) return {};
   return static_cast<std::int64_t>(value);
 }
 

@@ -67,7 +67,7 @@ bool Renderer::Depth::Ok() const {
 
 Value Renderer::BorrowText(std::string_view text, bool markup) {
   if (!AllowText(text.size())) return Value::Error();
-  return Make(Kind::kString, String{.data = text.data(),
+  return Make(Kind::kString, String{.data = text.data() ? text.data() : "",
                                     .size = static_cast<std::uint32_t>(text.size()),
                                     .markup = markup,
                                     .chars = -1,
@@ -79,7 +79,7 @@ Value Renderer::Text(std::string_view text, bool markup) {
   if (!AllowText(text.size()) || !StepText(text.size())) return Value::Error();
   char* data = arena_.NewArray<char>(text.size());
   if (data == nullptr) return FailOutOfMemory();
-  std::memcpy(data, text.data(), text.size());
+  if (!text.empty()) std::memcpy(data, text.data(), text.size());
   return BorrowText({data, text.size()}, markup);
 }
 
@@ -122,7 +122,9 @@ Value Renderer::Concatenate(const Value& left, std::string_view right) {
     joined.data = data;
     joined.capacity = static_cast<std::uint32_t>(std::min(capacity, std::size_t{UINT32_MAX}));
   }
-  std::memcpy(const_cast<char*>(joined.data) + old.size, right.data(), right.size());
+  if (!right.empty()) {
+    std::memcpy(const_cast<char*>(joined.data) + old.size, right.data(), right.size());
+  }
   *joined.used = joined.size;
   return Make(Kind::kString, joined);
 }

@@ -140,8 +140,9 @@ Value Replace(Renderer& renderer, std::string_view text, std::string_view from, 
 
 Value Justify(Renderer& renderer, const Value& text, std::int64_t width, std::string_view fill,
               char align) {
-  const std::int64_t padding = width - renderer.Chars(text);
-  if (padding <= 0) return text;
+  const std::int64_t chars = renderer.Chars(text);
+  if (width <= chars) return text;
+  const std::int64_t padding = width - chars;
   // Python's center puts the odd one on the left when the width is odd.
   const std::int64_t left = align == '>'   ? padding
                             : align == '^' ? padding / 2 + (padding & width & 1)
