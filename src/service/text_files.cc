@@ -71,8 +71,9 @@ Status SetSurround(const Json& config, bool add_bos, bool add_eos, TokenizerPart
 Result<std::unique_ptr<Tokenizer>> WithConfiguredTokens(const Json& config, TokenizerParts parts) {
   ASSIGN_OR_RETURN(const auto configured, ConfiguredTokens(config));
   for (const auto& [id, token] : configured) {
-    const auto same = std::find_if(parts.added_tokens.begin(), parts.added_tokens.end(),
-                                   [&](const AddedToken& t) { return t.content == token.content; });
+    const auto same = std::find_if(
+        parts.added_tokens.begin(), parts.added_tokens.end(),
+        [&content = token.content](const AddedToken& t) { return t.content == content; });
     if (same == parts.added_tokens.end()) {
       parts.added_tokens.push_back(token);
     } else {
