@@ -471,6 +471,15 @@ TEST(CpuBackend, MissingAndMistakenWeightsAreNamed) {
   const auto program = decoder.backend.MakeProgram(decoder.spec, std::move(*store));
   ASSERT_FALSE(program.ok());
   EXPECT_THAT(program.error().message(), HasSubstr("`embed.weight` was never stored"));
+
+  store = decoder.backend.MakeWeightStore(decoder.spec);
+  ASSERT_TRUE(store.ok());
+  std::vector<Format> formats = decoder.formats;
+  formats[0] = Format::Of(FormatKind::kF16);
+  decoder.spec.formats = formats;
+  const auto other = decoder.backend.MakeProgram(decoder.spec, std::move(*store));
+  ASSERT_FALSE(other.ok());
+  EXPECT_THAT(other.error().message(), HasSubstr("stored for another program"));
   EXPECT_EQ(decoder.ledger.Total(), 0);
 }
 

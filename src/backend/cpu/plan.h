@@ -23,12 +23,14 @@ struct WeightPlace {
   size_t buffer = 0;
   Bytes offset = 0;
   Bytes matrix_bytes = 0;  // of one expert, packed
+  bool operator==(const WeightPlace&) const = default;
 };
 
 struct WeightPlan {
   std::vector<WeightPlace> places;  // by WeightId
   std::vector<Bytes> buffer_bytes;  // a buffer for each layer that has weights
   Bytes Total() const;
+  bool operator==(const WeightPlan&) const = default;
 };
 Result<WeightPlan> PlanWeights(const ProgramSpec& spec, const KernelSet& kernels);
 

@@ -15,7 +15,7 @@ Result<std::unique_ptr<CpuProgram>> CpuProgram::Make(const ProgramSpec& spec, Cp
                                                      const KernelSet& kernels, Allocator& allocator,
                                                      std::unique_ptr<CpuWeightStore> weights,
                                                      StepQueue& queue) {
-  RETURN_IF_ERROR(weights->CheckComplete());
+  RETURN_IF_ERROR(weights->CheckComplete(plan.weights));
   std::unique_ptr<CpuProgram> program(new CpuProgram(spec, std::move(plan), queue));
   const CpuPlan& sizes = program->plan_;
   program->weights_ = std::move(weights);

@@ -51,7 +51,8 @@ Status CpuWeightStore::Store(WeightId id, const WeightView& source) {
   return {};
 }
 
-Status CpuWeightStore::CheckComplete() const {
+Status CpuWeightStore::CheckComplete(const WeightPlan& plan) const {
+  if (plan != plan_) return Internal("the weights were stored for another program");
   for (size_t id = 0; id < stored_.size(); ++id) {
     if (!stored_[id]) return Internal("weight `{}` was never stored", names_[id]);
   }

@@ -21,8 +21,8 @@ class CpuWeightStore final : public WeightStore {
 
   Status Store(WeightId id, const WeightView& source) override;
 
-  // Internal, naming a weight that was not stored.
-  Status CheckComplete() const;
+  // Internal if the weights lie otherwise than in `plan`, or one was not stored, which is named.
+  Status CheckComplete(const WeightPlan& plan) const;
   // Stays in its place as long as the store lives.
   const PackedWeight& Matrix(WeightId id) const { return packed_[static_cast<size_t>(id.id)]; }
   // [width], or null for an invalid id.
