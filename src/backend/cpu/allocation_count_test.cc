@@ -8,7 +8,7 @@ namespace {
 
 std::atomic<std::int64_t> allocations{0};
 
-void* Count(void* memory) {
+[[maybe_unused]] void* Count(void* memory) {
   allocations.fetch_add(1, std::memory_order_relaxed);
   if (memory == nullptr) std::abort();
   return memory;
@@ -16,6 +16,7 @@ void* Count(void* memory) {
 
 }  // namespace
 
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 // These stand in a file of their own, where no compiler sees both ends of a pair.
 void* operator new(size_t bytes) { return Count(std::malloc(bytes)); }
 void* operator new(size_t bytes, std::align_val_t alignment) {
@@ -26,6 +27,7 @@ void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+#endif
 
 namespace tonnage {
 
