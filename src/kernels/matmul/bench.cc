@@ -178,6 +178,18 @@ void Prefill(benchmark::State& state, const MatmulKernel* kernel, Format format,
   state.counters["of bound"] = Counter(operations / peak, Counter::kIsIterationInvariantRate);
 }
 
+// Bytes of the checkpoint repacked per second, from memory to memory.
+void Repack(benchmark::State& state, const MatmulKernel* kernel, Format format) {
+  constexpr std::int64_t kRows = 16384, kK = 2048;
+  const QuantizedWeight source = Pack(format, 1, kRows, kK, Noise(kRows * kK));
+  const AlignedBytes packed = Allocate(kernel->packed_bytes(format, kRows, kK));
+  for (auto _ : state) kernel->pack(source.View(), 0, packed.get(), Pool());
+  const Bytes bytes = kRows * FormatRowBytes(format, kK)->Total();
+  state.counters["GB/s"] = benchmark::Counter(static_cast<double>(bytes) * 1e-9,
+                                              benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["read GB/s"] = ReadBandwidth() * 1e-9;
+}
+
 struct NamedShape {
   const char* name;
   std::int64_t n, k;
@@ -211,6 +223,12 @@ const bool registered = [] {
   for (const MatmulKernel& kernel : MatmulKernels()) {
     if (kernel.name == "reference") continue;
     for (const Format& format : formats) {
+      if (!kernel.accepts(format, 16, 2048, features)) continue;
+      benchmark::RegisterBenchmark(
+          ("repack/" + std::string(kernel.name) + "/" + format.Name()).c_str(), Repack, &kernel,
+          format)
+          ->UseRealTime()
+          ->Unit(benchmark::kMillisecond);
       for (const NamedShape& shape : shapes) {
         if (kernel.accepts(format, shape.n, shape.k, features)) Register(kernel, format, shape);
       }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
+#include <type_traits>
 
 namespace tonnage {
 namespace {
@@ -143,73 +145,90 @@ Bytes ScaleOffset(const PanelLayout& layout, std::int64_t k, std::int64_t vector
          vector * kPanelRows * DTypeBytes(layout.scale_dtype);
 }
 
-// Where Q6_K's int8 scales of the 16 elements from k begin.
-Bytes Q6KScaleOffset(const PanelLayout& layout, std::int64_t k) {
-  return ScaleOffset(layout, k, 1) + k % layout.chunk / 16 * kPanelRows;
-}
-
+// One row of the checkpoint's matrix; a panel is packed from up to 16 of them.
 struct SourceRow {
-  const std::uint8_t* data;
-  const std::uint8_t* scales;
-  const std::uint8_t* biases;
+  const std::uint8_t* data = nullptr;
+  const std::uint8_t* scales = nullptr;
+  const std::uint8_t* biases = nullptr;
 };
+using SourceRows = std::span<const SourceRow>;
 
-void CopyScale(const std::uint8_t* from, DType dtype, int lane, std::uint8_t* vector) {
-  const Bytes size = DTypeBytes(dtype);
-  std::memcpy(vector + lane * size, from, static_cast<std::size_t>(size));
+// One number of each row side by side, of 1, 2 or 4 bytes.
+template <typename From>
+void PackVector(SourceRows rows, Bytes size, From&& from, std::uint8_t* to) {
+  const auto copy = [&](auto constant_size) {
+    for (const SourceRow& row : rows) {
+      std::memcpy(to, from(row), constant_size);
+      to += constant_size;
+    }
+  };
+  if (size == 4) return copy(std::integral_constant<std::size_t, 4>{});
+  if (size == 2) return copy(std::integral_constant<std::size_t, 2>{});
+  copy(std::integral_constant<std::size_t, 1>{});
 }
 
-void PackScales(const Format& format, const PanelLayout& layout, const SourceRow& row, int lane,
-                std::int64_t k, std::uint8_t* out) {
-  const DType dtype = layout.scale_dtype;
-  const auto put = [&](std::int64_t at, int vector, const std::uint8_t* from) {
-    CopyScale(from, dtype, lane, out + ScaleOffset(layout, at, vector));
+// The scales of the chunk that begins at element k, `groups` times 32 elements long.
+void PackScales(const Format& format, const PanelLayout& layout, SourceRows rows, std::int64_t k,
+                std::int64_t groups, std::uint8_t* chunk) {
+  const Bytes size = DTypeBytes(layout.scale_dtype);
+  const std::int64_t block = k / layout.chunk;
+  const auto pack = [&](std::int64_t vector, auto&& from) {
+    PackVector(rows, size, from, chunk + vector * kPanelRows * size);
   };
-  switch (layout.kind) {
-    case PanelKind::kQ6K:
-      for (std::int64_t at = 0; at < k; at += kSuperBlock) {
-        const std::uint8_t* block = row.data + at / kSuperBlock * kSuperBlockBytes;
-        put(at, 0, block + 208);
-        for (int s = 0; s < 16; ++s)
-          out[Q6KScaleOffset(layout, at + 16 * s) + lane] = block[192 + s];
+  switch (format.kind) {
+    case FormatKind::kQ4_0:
+    case FormatKind::kQ8_0:
+      for (std::int64_t g = 0; g < groups; ++g) {
+        const Bytes at = (k / kGroup + g) * (format.kind == FormatKind::kQ4_0 ? 18 : 34);
+        pack(g, [&](const SourceRow& row) { return row.data + at; });
       }
       return;
-    case PanelKind::kSymmetric4:
-    case PanelKind::kSymmetric8: {
-      const Bytes block_bytes = format.kind == FormatKind::kQ4_0 ? 18 : 34;
-      for (std::int64_t g = 0; g < k / kGroup; ++g) {
-        put(g * kGroup, g % 2, row.data + g * block_bytes);
+    case FormatKind::kQ4_1:
+      pack(0, [&](const SourceRow& row) { return row.data + 20 * block; });
+      pack(1, [&](const SourceRow& row) { return row.data + 20 * block + 2; });
+      return;
+    case FormatKind::kQ6_K: {
+      const Bytes at = block * kSuperBlockBytes;
+      pack(0, [&](const SourceRow& row) { return row.data + at + 208; });
+      for (int s = 0; s < 16; ++s) {
+        PackVector(
+            rows, 1, [&](const SourceRow& row) { return row.data + at + 192 + s; },
+            chunk + (2 + s) * kPanelRows);
       }
       return;
     }
     default:
-      for (std::int64_t c = 0; c < k / layout.chunk; ++c) {
-        const bool q4_1 = format.kind == FormatKind::kQ4_1;
-        const Bytes size = DTypeBytes(dtype);
-        put(c * layout.chunk, 0, q4_1 ? row.data + 20 * c : row.scales + size * c);
-        put(c * layout.chunk, 1, q4_1 ? row.data + 20 * c + 2 : row.biases + size * c);
-      }
+      pack(0, [&](const SourceRow& row) { return row.scales + size * block; });
+      pack(1, [&](const SourceRow& row) { return row.biases + size * block; });
   }
 }
 
-void PackLane(const Format& format, const PanelLayout& layout, const SourceRow& row, int lane,
-              std::int64_t k, std::uint8_t* out) {
+void PackPanel(const Format& format, const PanelLayout& layout, SourceRows rows, std::int64_t k,
+               std::uint8_t* out) {
   const int words = WordsOf(layout.kind);
   if (words == 0) {
-    const int size = PlainBytes(layout.kind);
+    const Bytes size = PlainBytes(layout.kind);
     for (std::int64_t i = 0; i < k; ++i) {
-      std::memcpy(out + (i * kPanelRows + lane) * size, row.data + i * size,
-                  static_cast<std::size_t>(size));
+      PackVector(
+          rows, size, [&](const SourceRow& row) { return row.data + i * size; },
+          out + i * kPanelRows * size);
     }
     return;
   }
-  for (std::int64_t g = 0; g < k / kGroup; ++g) {
-    std::uint8_t packed[4 * kMaxWords];
-    PackGroup(format, words, row.data, g, packed);
-    std::uint8_t* to = out + CodesOffset(layout, g) + 4 * lane;
-    for (int w = 0; w < words; ++w) std::memcpy(to + w * kVector, packed + 4 * w, 4);
+  std::uint8_t* chunk = out;
+  for (std::int64_t first = 0; first < k; first += layout.chunk, chunk += layout.chunk_bytes) {
+    const std::int64_t groups = std::min<std::int64_t>(layout.chunk, k - first) / kGroup;
+    PackScales(format, layout, rows, first, groups, chunk);
+    std::uint8_t* codes = chunk + layout.scale_bytes;
+    for (std::int64_t g = 0; g < groups; ++g, codes += words * kVector) {
+      for (std::size_t lane = 0; lane < rows.size(); ++lane) {
+        std::uint8_t packed[4 * kMaxWords];
+        PackGroup(format, words, rows[lane].data, first / kGroup + g, packed);
+        for (int w = 0; w < words; ++w)
+          std::memcpy(codes + w * kVector + 4 * lane, packed + 4 * w, 4);
+      }
+    }
   }
-  PackScales(format, layout, row, lane, k, out);
 }
 
 float ReadNumber(const std::uint8_t* data, std::int64_t index, DType dtype) {
@@ -252,7 +271,8 @@ void UnpackGroup(const PanelLayout& layout, const std::uint8_t* panel, int lane,
     for (int i = 0; i < kGroup; ++i) out[i] = d * static_cast<float>(codes[i]) + m;
   } else if (layout.kind == PanelKind::kQ6K) {
     for (int half = 0; half < kGroup; half += 16) {
-      const auto own = static_cast<std::int8_t>(panel[Q6KScaleOffset(layout, k + half) + lane]);
+      const Bytes own_at = ScaleOffset(layout, k, 1) + (k % kSuperBlock + half) / 16 * kPanelRows;
+      const auto own = static_cast<std::int8_t>(panel[own_at + lane]);
       const float d = scale(0) * static_cast<float>(own);
       for (int i = half; i < half + 16; ++i) out[i] = d * static_cast<float>(codes[i] - 32);
     }
@@ -302,15 +322,15 @@ void PackPanels(const WeightView& source, std::int64_t expert, std::uint8_t* out
   pool.Run(CeilDiv(source.n, kPanelRows), [&](std::int64_t panel) {
     std::uint8_t* const to = out + panel * layout.bytes;
     const std::int64_t first = panel * kPanelRows;
-    const int lanes = static_cast<int>(std::min<std::int64_t>(kPanelRows, source.n - first));
+    const std::int64_t lanes = std::min<std::int64_t>(kPanelRows, source.n - first);
     if (lanes < kPanelRows) std::memset(to, 0, static_cast<std::size_t>(layout.bytes));
-    for (int lane = 0; lane < lanes; ++lane) {
+    SourceRow rows[kPanelRows];
+    for (std::int64_t lane = 0; lane < lanes; ++lane) {
       const std::int64_t row = expert * source.n + first + lane;
-      const SourceRow from = {source.data + row * row_bytes.data,
-                              source.scales + row * row_bytes.scales,
-                              source.biases + row * row_bytes.biases};
-      PackLane(source.format, layout, from, lane, source.k, to);
+      rows[lane] = {source.data + row * row_bytes.data, source.scales + row * row_bytes.scales,
+                    source.biases + row * row_bytes.biases};
     }
+    PackPanel(source.format, layout, {rows, static_cast<std::size_t>(lanes)}, source.k, to);
   });
 }
 
