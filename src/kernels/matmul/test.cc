@@ -140,37 +140,56 @@ std::vector<float> UnpackAll(const QuantizedWeight& weight) {
   return values;
 }
 
-// x as the fast kernels see it, a group of 32 after the other; `bounds` gets half a step of each.
-std::vector<float> RoundActivations(const std::vector<float>& x, std::vector<float>* bounds) {
-  std::vector<float> rounded(x.size());
-  bounds->resize(x.size());
+// x as the fast kernels see it: every group of 32 in 255 steps from its least to its greatest.
+struct RoundedActivations {
+  std::vector<double> values;
+  std::vector<double> bounds;  // how far each may be from what it stands for
+  std::vector<double> sizes;   // what rounding errors are relative to: the largest of its group
+};
+RoundedActivations RoundActivations(const std::vector<float>& x) {
+  RoundedActivations rounded;
   for (std::size_t g = 0; g < x.size(); g += 32) {
-    float magnitude = 0;
-    for (std::size_t i = g; i < g + 32; ++i) magnitude = std::max(magnitude, std::abs(x[i]));
+    const auto [low, high] = std::minmax_element(&x[g], &x[g] + 32);
+    const float step = (*high - *low) / 255.0f, offset = *low + 128.0f * step;
+    const double size = std::max(std::abs(*low), std::abs(*high));
     for (std::size_t i = g; i < g + 32; ++i) {
-      const float q = magnitude == 0 ? 0 : std::nearbyint(x[i] * (127.0f / magnitude));
-      rounded[i] = magnitude / 127.0f * q;
-      (*bounds)[i] = magnitude / 127.0f * 0.501f;
+      const float steps = step == 0 ? 0 : (x[i] - offset) * (255.0f / (*high - *low));
+      const float q = std::clamp(std::nearbyint(steps), -128.0f, 127.0f);
+      rounded.values.push_back(double{step} * q + offset);
+      rounded.bounds.push_back(0.501 * step + 1e-6 * size);
+      rounded.sizes.push_back(size);
     }
   }
   return rounded;
 }
+RoundedActivations LeaveActivations(const std::vector<float>& x) {
+  RoundedActivations same;
+  same.values.assign(x.begin(), x.end());
+  same.bounds.resize(x.size());
+  for (const float value : x) same.sizes.push_back(std::abs(value));
+  return same;
+}
 
 struct Expected {
   double value = 0;
-  double magnitude = 0;  // what rounding errors are relative to
-  double bound = 0;      // how far activations within `bounds` can move the value
+  double exact = 0;      // without rounded activations
+  double bound = 0;      // between the two
+  double magnitude = 0;  // what rounding errors of sums are relative to
 };
 
-Expected Dot(const float* x, const float* w, const float* bounds, std::int64_t k) {
+// Row m of x times one row of w.
+Expected Dot(const RoundedActivations& seen, const std::vector<float>& x, std::int64_t m,
+             std::span<const float> w) {
   Expected sum;
   double largest = 0;
-  for (std::int64_t i = 0; i < k; ++i) largest = std::max(largest, std::abs(double{w[i]}));
-  for (std::int64_t i = 0; i < k; ++i) {
-    sum.value += double{x[i]} * w[i];
+  for (const float value : w) largest = std::max(largest, std::abs(double{value}));
+  for (std::size_t i = 0; i < w.size(); ++i) {
+    const std::size_t at = static_cast<std::size_t>(m) * w.size() + i;
+    sum.value += seen.values[at] * w[i];
+    sum.exact += double{x[at]} * w[i];
+    sum.bound += seen.bounds[at] * std::abs(double{w[i]});
     // Affine kernels add d * q and m apart, which may each be twice the largest weight.
-    sum.magnitude += std::abs(double{x[i]}) * 4 * largest;
-    if (bounds != nullptr) sum.bound += std::abs(double{w[i]}) * bounds[i];
+    sum.magnitude += seen.sizes[at] * 4 * largest;
   }
   return sum;
 }
@@ -251,22 +270,20 @@ TEST_P(EveryKernel, MultipliesAnyRowsAlike) {
     const std::vector<float> w = UnpackAll(source);
     const std::vector<float> x = random.Activations(kAllRows * k);
     const std::vector<float> bias = random.Normal(n);
-    std::vector<float> bounds;
-    const std::vector<float> seen = fast() ? RoundActivations(x, &bounds) : x;
+    const RoundedActivations seen = fast() ? RoundActivations(x) : LeaveActivations(x);
 
     const std::vector<float> all = Multiply(packed.weight, x.data(), kAllRows, one_, bias.data());
     for (std::int64_t m = 0; m < kAllRows; ++m) {
       for (std::int64_t i = 0; i < n; ++i) {
         const float y = all[static_cast<std::size_t>(m * n + i)];
         const float b = bias[static_cast<std::size_t>(i)];
-        const float* const row = &w[static_cast<std::size_t>(i * k)];
-        const Expected near = Dot(&seen[static_cast<std::size_t>(m * k)], row, nullptr, k);
-        const double tolerance = Tolerance(k, near.magnitude + std::abs(b));
-        ASSERT_NEAR(y, near.value + b, tolerance) << "row " << m << ", output " << i;
-        if (!fast()) continue;
-        const auto at = static_cast<std::size_t>(m * k);
-        const Expected exact = Dot(&x[at], row, &bounds[at], k);
-        ASSERT_NEAR(y, exact.value + b, exact.bound + tolerance) << "row " << m << ", output " << i;
+        const Expected expected =
+            Dot(seen, x, m,
+                std::span(w).subspan(static_cast<std::size_t>(i * k), static_cast<std::size_t>(k)));
+        const double tolerance = Tolerance(k, expected.magnitude + std::abs(b));
+        ASSERT_NEAR(y, expected.value + b, tolerance) << "row " << m << ", output " << i;
+        ASSERT_NEAR(y, expected.exact + b, expected.bound + tolerance)
+            << "row " << m << ", output " << i;
       }
     }
     // Any slice of the rows on any number of threads gives the same bits.

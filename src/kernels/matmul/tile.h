@@ -38,7 +38,7 @@ struct TileVariant {
 
 // Activations stay f32; weights are dequantized in registers.
 extern const TileVariant kExactPortable;
-// Activations as int8 with an f32 scale for every 32; int32 sums inside a group.
+// Activations as int8 with an f32 step and offset for every 32; int32 sums inside a group.
 extern const TileVariant kFastPortable;
 #if defined(__x86_64__)
 extern const TileVariant kExactAvx2;
