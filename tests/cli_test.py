@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import pty
+import select
 import shutil
 import signal
 import struct
@@ -182,43 +183,55 @@ class Run(unittest.TestCase):
         self.assertGreater(figures["decode_tokens_per_s"], 0)
 
     def test_ctrl_c_stops_the_answer_and_not_the_chat(self):
-        pid, terminal = pty.fork()
-        if pid == 0:
-            os.environ["TERM"] = "xterm"
-            os.environ["TONNAGE_HOME"] = tempfile.mkdtemp()
-            os.execv(PROGRAM, [str(PROGRAM), "run", str(CHAT), "--temperature", "0"])
-        try:
-            self.read_until(terminal, b">>> ")
-            os.write(terminal, b"hello\r")
-            time.sleep(0.05)
-            os.kill(pid, signal.SIGINT)
-            self.read_until(terminal, b"tokens/s")
-            self.read_until(terminal, b">>> ")
-            os.write(terminal, b"/bye\r")
-            self.assertEqual(os.waitstatus_to_exitcode(self.wait(pid, terminal)), 0)
-        finally:
-            os.close(terminal)
+        chat = Chat("run", CHAT, "--temperature", 0)
+        chat.read_until(">>> ")
+        for _ in range(3):
+            chat.type("hello\r")
+            time.sleep(0.02)
+            os.kill(chat.pid, signal.SIGINT)  # in the middle of the answer, or after it: both are harmless
+            chat.read_until("tokens/s")
+            chat.read_until(">>> ")
+        chat.type("/bye\r")
+        self.assertEqual(chat.exit_code(), 0)
 
-    def read_until(self, terminal, text):
-        seen = b""
-        deadline = time.monotonic() + 60
-        while text not in seen:
-            self.assertLess(time.monotonic(), deadline, seen)
-            seen += os.read(terminal, 4096)
-        return seen
 
-    def wait(self, pid, terminal):
-        for _ in range(600):
-            done, status = os.waitpid(pid, os.WNOHANG)
+class Chat:
+    """The program on a terminal of its own."""
+
+    SECONDS = 60
+
+    def __init__(self, *args):
+        self.pid, self.terminal = pty.fork()
+        if self.pid == 0:
+            os.environ |= {"TERM": "xterm", "TONNAGE_HOME": tempfile.mkdtemp()}
+            os.execv(PROGRAM, [str(PROGRAM), *map(str, args)])
+        self.unread = b""
+
+    def type(self, text):
+        os.write(self.terminal, text.encode())
+
+    def read_until(self, text):
+        deadline = time.monotonic() + self.SECONDS
+        while text.encode() not in self.unread:
+            ready, _, _ = select.select([self.terminal], [], [], max(0, deadline - time.monotonic()))
+            if not ready:
+                raise AssertionError(f"no {text!r} in {self.unread!r}")
+            self.unread += os.read(self.terminal, 4096)
+        self.unread = self.unread.partition(text.encode())[2]
+
+    def exit_code(self):
+        deadline = time.monotonic() + self.SECONDS
+        while time.monotonic() < deadline:
+            done, status = os.waitpid(self.pid, os.WNOHANG)
             if done:
-                return status
-            try:
-                os.read(terminal, 4096)
-            except OSError:
-                pass
-            time.sleep(0.1)
-        os.kill(pid, signal.SIGKILL)
-        self.fail("the chat did not end")
+                return os.waitstatus_to_exitcode(status)
+            if select.select([self.terminal], [], [], 0.1)[0]:
+                try:
+                    os.read(self.terminal, 4096)
+                except OSError:  # the program's end closes its side
+                    time.sleep(0.05)
+        os.kill(self.pid, signal.SIGKILL)
+        raise AssertionError("the chat did not end")
 
 
 @unittest.skipUnless(tonnage("plan", "smollm2").returncode == 0, "the default model is not in the store: tonnage pull smollm2")

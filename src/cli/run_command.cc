@@ -37,7 +37,7 @@ void OnInterrupt(int) {
   if (ChatSession* session = interruptible.load()) session->Stop();
 }
 
-// While it lives, ctrl-C stops the session's answer and not the program.
+// While it lives, ctrl-C stops the session's answer, if one is under way, and never the program.
 class InterruptGuard {
  public:
   explicit InterruptGuard(ChatSession& session) {
@@ -45,6 +45,7 @@ class InterruptGuard {
     interruptible.store(&session);
     struct sigaction action {};
     action.sa_handler = OnInterrupt;
+    action.sa_flags = SA_RESTART;  // a line that is being typed goes on
     sigaction(SIGINT, &action, &before_);
   }
   ~InterruptGuard() {
@@ -85,7 +86,6 @@ void AddSampling(CLI::App& app, TextRequest& request) {
 
 // Streams one answer to standard output, then says on standard error how fast it came.
 Status Answer(ChatSession& session, const std::string& question) {
-  const InterruptGuard guard(session);
   ASSIGN_OR_RETURN(const TextDone done, session.Ask(question, [](std::string_view text) {
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);
@@ -185,6 +185,7 @@ Status RunModel(const RunOptions& options, const Environment& environment) {
     return Complete(*text_engine, request);
   }
   ChatSession session(*text_engine, options.request, options.system);
+  const InterruptGuard guard(session);
   if (prompt.empty()) return Chat(session, environment);
   RETURN_IF_ERROR(Answer(session, prompt));
   if (interrupted.load()) return Cancelled("interrupted");
