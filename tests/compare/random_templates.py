@@ -479,7 +479,79 @@ class Grammar:
         return "{%" + self.sign() + " raw " + self.pick("", "-") + "%}" + text + "{%" + self.sign() + " endraw " + self.pick("", "-", "+") + "%}"
 
 
+class Scopes:
+    """Templates about nothing but what a name means: few names, set and read in every kind of scope."""
+
+    NAMES = ["a", "b", "c"]
+
+    def __init__(self, rng):
+        self.r = rng
+        self.budget = rng.choice([6, 12, 25])
+        self.loops = 0
+
+    def name(self):
+        return self.r.choice(self.NAMES)
+
+    def value(self):
+        return self.r.choice(["1", "2", "'x'", "i", self.name(), f"{self.name()} ~ 1", f"{self.name()} | default('-')", f"({self.name()} if {self.name()} else 0)"])
+
+    def read(self):
+        return "{{ %s }}" % self.r.choice([self.name(), self.name(), f"{self.name()} is defined", f"m({self.name()})", "m()", "loop.index if loop is defined", "ns.v"])
+
+    def body(self, depth):
+        return "".join(self.statement(depth) for _ in range(self.r.randint(1, 4)))
+
+    def statement(self, depth):
+        self.budget -= 1
+        if depth > 4 or self.budget < 0:
+            return self.read() + "."
+        inner = lambda: self.body(depth + 1)
+        name = self.name
+        choices = [self.read] * 5 + [lambda: "{%% set %s = %s %%}" % (name(), self.value())] * 5
+        choices += [
+            lambda: "{% if " + self.value() + " %}" + inner() + self.r.choice(["", "{% else %}" + inner(), "{% elif " + name() + " %}" + inner()]) + "{% endif %}",
+            lambda: "{% if " + self.value() + " %}" + inner() + "{% endif %}",
+            lambda: self.loop(depth), lambda: self.loop(depth),
+            lambda: "{% with " + name() + " = " + self.value() + self.r.choice(["", ", d = " + self.value()]) + " %}" + inner() + "{% endwith %}",
+            lambda: "{% macro m(" + self.r.choice(["p", "p=" + name(), name() + "=" + self.value(), "p, " + name() + "=" + name()]) + ") %}[" + self.isolated(depth) + "]{% endmacro %}",
+            lambda: "{% call" + self.r.choice(["", "(" + name() + "='w')"]) + " m(" + self.r.choice(["", name()]) + ") %}" + self.isolated(depth) + "{% endcall %}",
+            lambda: "{% macro w() %}<{{ caller(" + self.r.choice(["", "5"]) + ") }}>{% endmacro %}{% call" + self.r.choice(["", "(" + name() + "=0)"]) + " w() %}" + self.isolated(depth) + "{% endcall %}",
+            lambda: "{% filter upper %}" + inner() + "{% endfilter %}",
+            lambda: "{% set " + name() + " %}" + inner() + "{% endset %}",
+            lambda: "{% set " + name() + ", " + name() + " = (" + self.value() + ", " + self.value() + ") %}",
+            lambda: "{% generation %}" + self.isolated(depth) + "{% endgeneration %}",
+            lambda: "{% set ns = namespace(v=" + self.value() + ") %}", lambda: "{% set ns.v = " + self.value() + " %}",
+        ]
+        if self.loops:
+            choices += [lambda: "{% if " + self.r.choice(["loop.index > 1", name(), "true"]) + " %}{% " + self.r.choice(["break", "continue"]) + " %}{% endif %}"]
+        return self.r.choice(choices)()
+
+    def isolated(self, depth):
+        loops, self.loops = self.loops, 0
+        text = self.body(depth + 1)
+        self.loops = loops
+        return text
+
+    def loop(self, depth):
+        target, items = self.r.choice([(self.name(), "[1, 2]"), (self.name(), "'ab'"), (self.name(), f"[{self.name()}, {self.name()}]"), (self.name(), "[]"),
+                                       (self.name() + ", " + self.name(), "[(1, 2), 'xy']"), (self.name(), self.name() if self.r.random() < 0.1 else "range(3)")])
+        head = "{% for " + target + " in " + items
+        head += self.r.choice(["", "", " if " + self.value()]) + self.r.choice(["", "", "", " recursive"]) + " %}"
+        self.loops += 1
+        text = head + self.body(depth + 1)
+        self.loops -= 1
+        return text + self.r.choice(["", "{% else %}" + self.body(depth + 1)]) + "{% endfor %}"
+
+
+def scoped(rng):
+    scopes = Scopes(rng)
+    prefix = "{% macro m(p='q') %}[{{ p }}{{ a }}]{% endmacro %}{% set ns = namespace(v=0) %}" if rng.random() < 0.95 else ""
+    return prefix + "".join(scopes.statement(0) for _ in range(rng.randint(2, 6))) + "{{ a }}{{ b }}{{ c }}"
+
+
 def template(rng):
+    if rng.random() < 0.2:
+        return scoped(rng)
     grammar = Grammar(rng)
     text = "".join(grammar.statement(0) for _ in range(rng.randint(1, 5)))
     if rng.random() < 0.02:  # damaged somewhere
