@@ -25,6 +25,10 @@ void RewriteChars(Text& text, const Rewrite& rewrite) {
   text.Set(std::move(out), first_bytes);
 }
 
+Error TooLong() {
+  return InvalidArgument("normalizing makes a text of over {} bytes", kMaxTextBytes);
+}
+
 void ToForm(NormalForm form, Text& text) {
   std::optional<std::string> changed = Normalized(form, text.view());
   if (!changed) return;
@@ -147,6 +151,7 @@ class Replace final : public Normalizer {
     std::vector<Match> matches;
     RETURN_IF_ERROR(pattern_->FindAll(view, matches));
     if (matches.empty()) return {};
+    if (matches.size() * content_.size() > kMaxTextBytes) return TooLong();
     std::string out;
     out.reserve(view.size() + matches.size() * content_.size());
     const std::size_t first = text.origin().first_bytes;
@@ -188,6 +193,7 @@ class Precompiled final : public Normalizer {
     std::vector<Change> changes;
     bool modified = false;
     for (std::size_t pos = 0; pos < view.size();) {
+      if (changes.size() > kMaxTextBytes / sizeof(Change)) return TooLong();
       const std::size_t end = GraphemeEnd(view, pos);
       const std::string_view grapheme = view.substr(pos, end - pos);
       pos = end;
@@ -300,7 +306,10 @@ class Sequence final : public Normalizer {
  public:
   explicit Sequence(std::vector<std::unique_ptr<Normalizer>> steps) : steps_(std::move(steps)) {}
   Status Normalize(Text& text) const override {
-    for (const auto& step : steps_) RETURN_IF_ERROR(step->Normalize(text));
+    for (const auto& step : steps_) {
+      RETURN_IF_ERROR(step->Normalize(text));
+      if (text.view().size() > kMaxTextBytes) return TooLong();
+    }
     return {};
   }
 

@@ -5,6 +5,7 @@
 
 #include "tokenizer/regex_syntax.h"
 #include "tokenizer/scanner.h"
+#include "tokenizer/text.h"
 #include "tokenizer/utf8.h"
 
 namespace tonnage {
@@ -163,6 +164,9 @@ Result<std::string> ReplaceAll(const Pattern& pattern, std::string_view text,
                                std::string_view content) {
   std::vector<Match> matches;
   RETURN_IF_ERROR(pattern.FindAll(text, matches));
+  if (matches.size() * content.size() > kMaxTextBytes) {
+    return InvalidArgument("replacing makes a text of over {} bytes", kMaxTextBytes);
+  }
   std::string out;
   std::size_t last = 0;
   for (const Match& match : matches) {

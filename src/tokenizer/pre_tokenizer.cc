@@ -345,7 +345,12 @@ class Sequence final : public PreTokenizer {
  public:
   explicit Sequence(std::vector<std::unique_ptr<PreTokenizer>> steps) : steps_(std::move(steps)) {}
   Status Split(PieceList& list) const override {
-    for (const auto& step : steps_) RETURN_IF_ERROR(step->Split(list));
+    for (const auto& step : steps_) {
+      RETURN_IF_ERROR(step->Split(list));
+      if (list.kept_bytes() > 4 * kMaxTextBytes) {
+        return InvalidArgument("the pre-tokenizers make texts of over {} bytes", 4 * kMaxTextBytes);
+      }
+    }
     return {};
   }
   bool ends_with_byte_level() const override {

@@ -13,6 +13,10 @@
 
 namespace tonnage {
 
+// No step may make a text longer than this: a file could ask for replacements that double it again
+// and again.
+inline constexpr std::size_t kMaxTextBytes = std::size_t{1} << 28;
+
 // Where a text begins in the whole input.
 struct Origin {
   bool at_start = false;        // the text was cut from the input's very beginning
@@ -83,19 +87,23 @@ class PieceList {
 
   // A copy that lives until Clear.
   std::string_view Keep(std::string text) {
+    kept_bytes_ += text.size();
     kept_.push_back(std::make_unique<std::string>(std::move(text)));
     return *kept_.back();
   }
+  std::size_t kept_bytes() const { return kept_bytes_; }
 
   void Clear() {
     pieces_.clear();
     next_.clear();
     kept_.clear();
+    kept_bytes_ = 0;
   }
 
  private:
   std::vector<Piece> pieces_, next_;
   std::vector<std::unique_ptr<std::string>> kept_;
+  std::size_t kept_bytes_ = 0;
 };
 
 }  // namespace tonnage

@@ -1,7 +1,6 @@
 #include "tokenizer/wordpiece.h"
 
-#include <algorithm>
-
+#include "tokenizer/byte_trie.h"
 #include "tokenizer/utf8.h"
 #include "tokenizer/vocab.h"
 
@@ -50,36 +49,42 @@ class WordPiece final : public WordModel {
  public:
   WordPiece(Vocab vocab, WordPieceOptions options)
       : WordModel(std::move(vocab), std::move(options.unk_token)),
-        prefix_(std::move(options.continuing_subword_prefix)),
-        max_chars_(options.max_input_chars_per_word) {}
+        max_chars_(options.max_input_chars_per_word) {
+    std::vector<ByteTrie::Entry> first, rest;
+    this->vocab().ForEach([&](std::string_view token, TokenId id) {
+      first.emplace_back(token, id);
+      if (token.starts_with(options.continuing_subword_prefix)) {
+        rest.emplace_back(token.substr(options.continuing_subword_prefix.size()), id);
+      }
+    });
+    first_ = ByteTrie(first);
+    rest_ = ByteTrie(rest);
+  }
 
  protected:
   bool EncodeWord(std::string_view word, std::vector<TokenId>& ids) const override {
     if (CountChars(word) > max_chars_) return false;
     const std::size_t before = ids.size();
-    std::string written;
     for (std::size_t begin = 0; begin < word.size();) {
-      const std::string_view prefix = begin > 0 ? std::string_view(prefix_) : std::string_view();
-      // No token is longer than the longest one.
-      std::size_t end = std::min(word.size(), begin + vocab().longest_bytes());
-      while (end < word.size() && (static_cast<unsigned char>(word[end]) & 0xC0) == 0x80) --end;
-      std::optional<TokenId> id;
-      for (; end > begin; end = PreviousChar(word, end)) {
-        written.assign(prefix).append(word.substr(begin, end - begin));
-        if ((id = vocab().Find(written))) break;
-      }
-      if (!id) {
+      std::size_t longest = 0;
+      TokenId id = -1;
+      (begin == 0 ? first_ : rest_)
+          .ForEachPrefix(word.substr(begin), [&](std::size_t length, TokenId found) {
+            longest = length;
+            id = found;
+          });
+      if (longest == 0) {
         ids.resize(before);
         return false;
       }
-      ids.push_back(*id);
-      begin = end;
+      ids.push_back(id);
+      begin += longest;
     }
     return true;
   }
 
  private:
-  std::string prefix_;
+  ByteTrie first_, rest_;  // tokens that start a word; those that go on, without their prefix
   std::size_t max_chars_;
 };
 
