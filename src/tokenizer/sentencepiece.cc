@@ -237,7 +237,18 @@ std::string SentencePiece::Normalize(std::string_view text, bool at_start) const
   return out;
 }
 
-void SentencePiece::EncodeNormalized(std::string_view normalized, std::vector<int>& ids) const {
+const std::vector<int>* WordMemory::Find(std::string_view word) const {
+  const auto it = words_.find(word);
+  return it == words_.end() ? nullptr : &it->second;
+}
+
+void WordMemory::Remember(std::string_view word, std::vector<int> ids) {
+  if (words_.size() >= kMostWords) words_.clear();
+  words_.emplace(word, std::move(ids));
+}
+
+void SentencePiece::EncodeNormalized(std::string_view normalized, std::vector<int>& ids,
+                                     WordMemory* memory) const {
   std::vector<Span> spans;
   bool after_unknown = false;
   const auto flush = [&] {
@@ -257,11 +268,21 @@ void SentencePiece::EncodeNormalized(std::string_view normalized, std::vector<in
     flush();
     return;
   }
+  // Without byte fallback a word's ids depend on whether the word before ended in something
+  // unknown.
+  if (!words_are_apart_ || byte_ids_.empty()) memory = nullptr;
   while (!normalized.empty()) {
-    const std::size_t length = NextChunk(normalized);
-    EncodeBpe(normalized.substr(0, length), spans);
-    normalized.remove_prefix(length);
+    const std::string_view word = normalized.substr(0, NextChunk(normalized));
+    normalized.remove_prefix(word.size());
+    const bool short_enough = memory != nullptr && word.size() <= WordMemory::kLongestWordBytes;
+    if (const std::vector<int>* known = short_enough ? memory->Find(word) : nullptr) {
+      ids.insert(ids.end(), known->begin(), known->end());
+      continue;
+    }
+    const auto first = static_cast<std::ptrdiff_t>(ids.size());
+    EncodeBpe(word, spans);
     flush();
+    if (short_enough) memory->Remember(word, {ids.begin() + first, ids.end()});
   }
 }
 

@@ -14,6 +14,7 @@
 #include "base/result.h"
 #include "tokenizer/byte_trie.h"
 #include "tokenizer/charsmap.h"
+#include "tokenizer/hash.h"
 #include "tokenizer/tokenizer.h"
 
 namespace tonnage {
@@ -61,6 +62,23 @@ struct SentencePieceVocab {
 // Reads a tokenizer.model. Word and character models are refused by name.
 Result<SentencePieceVocab> ParseSentencePieceModel(std::string_view bytes);
 
+// Words that were encoded lately and their ids: the memory of one thread at a time, bounded.
+class WordMemory {
+ public:
+  static constexpr std::size_t kLongestWordBytes = 64, kMostWords = 1 << 15;
+
+  // The ids of a word, or nullptr.
+  const std::vector<int>* Find(std::string_view word) const;
+  void Remember(std::string_view word, std::vector<int> ids);
+
+ private:
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view word) const { return HashBytes(word); }
+  };
+  std::unordered_map<std::string, std::vector<int>, Hash, std::equal_to<>> words_;
+};
+
 class SentencePiece {
  public:
   // Refuses vocabularies that the algorithms cannot run on: empty or repeated pieces, scores that
@@ -73,8 +91,10 @@ class SentencePiece {
 
   // The text as the vocabulary sees it: normalized, spaces escaped.
   std::string Normalize(std::string_view text, bool at_start = true) const;
-  // Appends the ids of `normalized`, which comes from Normalize.
-  void EncodeNormalized(std::string_view normalized, std::vector<int>& ids) const;
+  // Appends the ids of `normalized`, which comes from Normalize. `memory`, where there is one, must
+  // have served no other vocabulary.
+  void EncodeNormalized(std::string_view normalized, std::vector<int>& ids,
+                        WordMemory* memory = nullptr) const;
 
  private:
   struct Span {

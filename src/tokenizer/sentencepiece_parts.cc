@@ -20,14 +20,22 @@ class SentencePieceNormalizer : public Normalizer {
   Shared pieces_;
 };
 
+struct SentencePieceState : ModelState {
+  WordMemory memory;
+};
+
 class SentencePieceModel : public TokenModel {
  public:
   explicit SentencePieceModel(Shared pieces) : pieces_(std::move(pieces)) {}
 
-  Status Encode(std::span<const Piece> pieces, ModelState*,
+  Status Encode(std::span<const Piece> pieces, ModelState* state,
                 std::vector<TokenId>& ids) const override {
-    for (const Piece& piece : pieces) pieces_->EncodeNormalized(piece.text, ids);
+    WordMemory* memory = &static_cast<SentencePieceState*>(state)->memory;
+    for (const Piece& piece : pieces) pieces_->EncodeNormalized(piece.text, ids, memory);
     return {};
+  }
+  std::unique_ptr<ModelState> NewState() const override {
+    return std::make_unique<SentencePieceState>();
   }
   std::optional<TokenId> TokenToId(std::string_view token) const override {
     const int id = pieces_->Find(token);

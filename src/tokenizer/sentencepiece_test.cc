@@ -22,10 +22,14 @@ TEST_P(SentencePieceGolden, EncodesLikeTheReferenceLibrary) {
   ASSERT_TRUE(vocab.ok()) << vocab.error().message();
   auto pieces = SentencePiece::Create(*std::move(vocab));
   ASSERT_TRUE(pieces.ok()) << pieces.error().message();
+  WordMemory memory;
   for (const golden::Row& row : Rows()) {
-    std::vector<int> ids;
-    pieces->EncodeNormalized(pieces->Normalize(row.text), ids);
-    EXPECT_EQ(ids, row.ids) << row.text;
+    // Without a memory, with one, and out of it.
+    for (WordMemory* used : {static_cast<WordMemory*>(nullptr), &memory, &memory}) {
+      std::vector<int> ids;
+      pieces->EncodeNormalized(pieces->Normalize(row.text), ids, used);
+      EXPECT_EQ(ids, row.ids) << row.text;
+    }
   }
 }
 
