@@ -71,13 +71,14 @@ VARIANTS = {
 def main():
     rng = random.Random(7)
     corpus = list(sentences(rng, 3000))
-    rules = os.path.join(HERE, "rules.tsv")
+    os.chdir(HERE)
+    rules = "rules.tsv"
     hexes = lambda text: " ".join(f"{ord(c):X}" for c in text)
     with open(rules, "w") as out:
         for source, target in RULES.items(): out.write(f"{hexes(source)}\t{hexes(target)}\n")
     for name, options in VARIANTS.items():
         if options.pop("normalization_rule_tsv", False): options["normalization_rule_tsv"] = rules
-        prefix = os.path.join(HERE, name)
+        prefix = name  # relative, because the models keep it
         size = 700 if options.get("byte_fallback") else 420
         spm.SentencePieceTrainer.train(sentence_iterator=iter(corpus), model_prefix=prefix, vocab_size=size, hard_vocab_limit=False,
                                        character_coverage=0.995, minloglevel=2, **options)
