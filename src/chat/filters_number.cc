@@ -93,7 +93,7 @@ Value Round(Renderer& renderer, const Value& input, const Arguments& arguments) 
     if (precision.is_none()) {  // to an integer
       if (input.is_integral()) return Value::Int(input.integer());
       const auto whole = TruncateFloat(std::nearbyint(input.real()));
-      return whole ? Value::Int(*whole) : renderer.Fail("a float has no 64-bit integer value");
+      return whole ? Value::Int(*whole) : renderer.Fail("an integer does not fit in 64 bits");
     }
     const auto digits = IntegerArgument(renderer, precision, "round");
     if (!digits) return Value::Error();
@@ -107,10 +107,10 @@ Value Round(Renderer& renderer, const Value& input, const Arguments& arguments) 
   if (scaled.is_error()) return scaled;
   Value whole = scaled;
   if (scaled.is(Kind::kFloat)) {
-    const auto rounded =
-        TruncateFloat(method == "ceil" ? std::ceil(scaled.real()) : std::floor(scaled.real()));
-    if (!rounded) return renderer.Fail("a float has no 64-bit integer value");
-    whole = Value::Int(*rounded);
+    const double rounded = method == "ceil" ? std::ceil(scaled.real()) : std::floor(scaled.real());
+    if (!std::isfinite(rounded)) return renderer.Fail("what is not finite has no integer value");
+    const auto integer = TruncateFloat(rounded);
+    whole = integer ? Value::Int(*integer) : Value::Float(rounded);
   }
   return Arithmetic(renderer, Operator::kDivide, whole, unit);
 }

@@ -221,7 +221,7 @@ class PercentFormatter {
       number = value.integer();
     } else if (decimal && value.is(Kind::kFloat)) {
       const auto whole = TruncateFloat(value.real());
-      if (!whole) return Fail("a float in a % format is no 64-bit integer");
+      if (!whole) return Fail("an integer does not fit in 64 bits");
       number = *whole;
     } else {
       return Fail(fmt::format("%{} wants a number, not a {}", type, TypeName(value)));

@@ -29,7 +29,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment  # noqa: E402
 CASES_A_TEMPLATE = 3
 NOW = datetime.datetime(2026, 11, 29, 16, 20)
 REFUSED = re.compile(r"64 bits|complex numbers")
-ADDRESS = re.compile(r" at 0x[0-9a-f]+>|<function |<built-in|<class ", re.IGNORECASE)
+ADDRESS = re.compile(r" at 0x[0-9a-f]+|<function |<built-in|<class ", re.IGNORECASE)
 FILTERS = """abs attr batch capitalize center count d default dictsort e escape filesizeformat first float forceescape format groupby
  indent int items join last length list lower map max min pprint reject rejectattr replace reverse round safe select selectattr slice
  sort string striptags sum title tojson trim truncate unique upper urlencode wordcount wordwrap xmlattr""".split()
