@@ -183,7 +183,7 @@ class Run(unittest.TestCase):
         self.assertGreater(figures["decode_tokens_per_s"], 0)
 
     def test_ctrl_c_stops_the_answer_and_not_the_chat(self):
-        chat = Chat("run", CHAT, "--temperature", 0)
+        chat = Chat("run", CHAT, "--temperature", 0, "--max-tokens", 40)
         chat.read_until(">>> ")
         for _ in range(3):
             chat.type("hello\r")

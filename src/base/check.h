@@ -1,5 +1,6 @@
-// CHECK: a broken invariant ends the process with the place, the condition and the stack. For bugs only: expected
-// failure is Result<T>, and bytes from outside (checkpoints, requests, templates) never reach a CHECK.
+// CHECK: a broken invariant ends the process with the place, the condition and the stack. For bugs
+// only: expected failure is Result<T>, and bytes from outside (checkpoints, requests, templates)
+// never reach a CHECK.
 #pragma once
 
 #include <sstream>
@@ -24,9 +25,9 @@ struct Voidify {
 
 }  // namespace tonnage::internal
 
-#define CHECK(condition)                                              \
-  (condition) ? (void)0                                               \
-              : ::tonnage::internal::Voidify() &                      \
+#define CHECK(condition)                         \
+  (condition) ? (void)0                          \
+              : ::tonnage::internal::Voidify() & \
                     ::tonnage::internal::CheckFailure(__FILE__, __LINE__, #condition).stream()
 #define CHECK_EQ(a, b) CHECK((a) == (b)) << (a) << " vs " << (b) << " "
 #define CHECK_LE(a, b) CHECK((a) <= (b)) << (a) << " vs " << (b) << " "

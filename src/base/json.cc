@@ -37,7 +37,8 @@ Result<Json> ParseJson(std::string_view text, int max_depth) {
     if (guard.exceeded()) return Unreadable("JSON nested deeper than {} levels", max_depth);
     return value;
   } catch (const Json::exception& e) {
-    return Unreadable("malformed JSON: {}", e.what());
+    // The parser repeats the token that it stumbled over, however long that is.
+    return Unreadable("malformed JSON: {}", std::string_view(e.what()).substr(0, 300));
   }
 }
 

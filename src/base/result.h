@@ -1,5 +1,6 @@
-// Result<T>: a value or an Error. Expected failure travels as a value, with a code that maps to an exit code and an HTTP
-// status in one table (base/result.cc), and a message that tells the reader what to do.
+// Result<T>: a value or an Error. Expected failure travels as a value, with a code that maps to an
+// exit code and an HTTP status in one table (base/result.cc), and a message that tells the reader
+// what to do.
 #pragma once
 
 #include <fmt/format.h>
@@ -45,9 +46,9 @@ class [[nodiscard]] Error {
 };
 
 // Errors with fmt's formatting: return Unreadable("{}: cut short at byte {}", path, offset);
-#define TONNAGE_ERROR_FACTORY(name)                                        \
-  template <typename... Args>                                              \
-  Error name(fmt::format_string<Args...> format, Args&&... args) {         \
+#define TONNAGE_ERROR_FACTORY(name)                                           \
+  template <typename... Args>                                                 \
+  Error name(fmt::format_string<Args...> format, Args&&... args) {            \
     return {Code::k##name, fmt::format(format, std::forward<Args>(args)...)}; \
   }
 TONNAGE_ERROR_FACTORY(InvalidArgument)
@@ -63,8 +64,8 @@ TONNAGE_ERROR_FACTORY(Internal)
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::move(value)) {}        // NOLINT: implicit by design
-  Result(Error error) : state_(std::move(error)) {}    // NOLINT: implicit by design
+  Result(T value) : state_(std::move(value)) {}      // NOLINT: implicit by design
+  Result(Error error) : state_(std::move(error)) {}  // NOLINT: implicit by design
 
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
@@ -115,11 +116,11 @@ using Status = Result<void>;
 #define TONNAGE_CONCAT(a, b) TONNAGE_CONCAT_INNER(a, b)
 
 // RETURN_IF_ERROR(expr): returns the error of a Result from this function.
-#define RETURN_IF_ERROR(expr)                      \
-  do {                                             \
-    if (auto result_ = (expr); !result_.ok()) {    \
-      return result_.error();                      \
-    }                                              \
+#define RETURN_IF_ERROR(expr)                   \
+  do {                                          \
+    if (auto result_ = (expr); !result_.ok()) { \
+      return result_.error();                   \
+    }                                           \
   } while (false)
 
 // ASSIGN_OR_RETURN(auto x, expr): x = the value, or returns the error.

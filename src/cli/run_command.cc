@@ -137,7 +137,8 @@ Status Chat(ChatSession& session, const Environment& environment) {
     } else if (question->starts_with('/')) {
       fmt::print(stderr, "no command {}: /help says what can be done\n", *question);
     } else if (const Status status = Answer(session, *question); !status.ok()) {
-      fmt::print(stderr, "{}\n", status.error().message());  // the conversation goes on without it
+      // The conversation goes on without this question.
+      fmt::print(stderr, "{} (/clear forgets the conversation)\n", status.error().message());
     }
   }
 }

@@ -218,6 +218,11 @@ class Converter {
       ASSIGN_OR_RETURN(const auto value, Get<double>(gguf));
       if (value) rope[config] = *value;
     }
+    ASSIGN_OR_RETURN(const auto factor, Get<double>("rope.scaling.attn_factor"));
+    if (factor && *factor != 1) {
+      return Unsupported("{} is {}, but only 1 is supported", Key("rope.scaling.attn_factor"),
+                         *factor);
+    }
     return {};
   }
 

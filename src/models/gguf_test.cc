@@ -141,6 +141,12 @@ TEST(Gguf, RefusesByName) {
       {[](TestGguf& g) { g.Text("llama.rope.scaling.type", "spiral"); }, "`spiral`"},
       {[](TestGguf& g) { g.Text("llama.rope.scaling.type", "yarn"); }, "llama.rope.scaling.factor"},
       {[](TestGguf& g) {
+         g.Text("llama.rope.scaling.type", "yarn");
+         g.Float("llama.rope.scaling.factor", 4);
+         g.Float("llama.rope.scaling.attn_factor", 1.5);
+       },
+       "llama.rope.scaling.attn_factor is 1.5"},
+      {[](TestGguf& g) {
          g.Tensor("rope_freqs.weight", {2, 1, 1});
        },
        "must be a vector"},

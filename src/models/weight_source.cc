@@ -151,13 +151,22 @@ RowBytes RowBytesOf(const WeightSource& source) {
 Bytes WeightSource::bytes() const { return RowsOf(shape) * RowBytesOf(*this).Total(); }
 
 WeightView WeightSource::View(std::span<std::uint8_t> staging) const {
-  WeightView view = pieces[0].tensor->View();
-  if (pieces.size() == 1) return view;
-  CHECK_GE(static_cast<Bytes>(staging.size()), bytes());
+  const WeightPiece& first = pieces[0];
+  WeightView view = first.tensor->View();
+  const bool whole = first.rows == view.experts * view.n;
+  if (pieces.size() == 1 && whole) return view;
+  // Only experts come in pieces.
   view.experts = shape[0];
   view.n = shape[1];
   view.k = shape[2];
   const RowBytes row = RowBytesOf(*this);
+  if (pieces.size() == 1) {
+    view.data += first.first_row * row.data;
+    if (row.scales > 0) view.scales += first.first_row * row.scales;
+    if (row.biases > 0) view.biases += first.first_row * row.biases;
+    return view;
+  }
+  CHECK_GE(static_cast<Bytes>(staging.size()), bytes());
   std::uint8_t* out = staging.data();
   const auto gather = [&](Bytes row_bytes, std::span<const std::uint8_t> WeightInfo::*part) {
     const std::uint8_t* begin = out;

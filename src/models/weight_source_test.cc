@@ -14,12 +14,12 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// One expert layer of 4 experts, [32, 64] each, in a graph that has nothing else to resolve.
-Graph Experts() {
+// One expert layer of experts of [32, 64] each, in a graph that has nothing else to resolve.
+Graph Experts(std::int64_t count = 4) {
   Graph graph;
-  graph.weights = {{"model.layers.0.mlp.experts.gate_proj.weight", {4, 32, 64}, 0},
-                   {"model.layers.0.mlp.experts.up_proj.weight", {4, 32, 64}, 0},
-                   {"model.layers.0.mlp.experts.down_proj.weight", {4, 64, 32}, 0}};
+  graph.weights = {{"model.layers.0.mlp.experts.gate_proj.weight", {count, 32, 64}, 0},
+                   {"model.layers.0.mlp.experts.up_proj.weight", {count, 32, 64}, 0},
+                   {"model.layers.0.mlp.experts.down_proj.weight", {count, 64, 32}, 0}};
   return graph;
 }
 
@@ -92,6 +92,22 @@ TEST(WeightSource, SplitsGateFromUp) {
   EXPECT_EQ(At(up, 3 * 2048), 3 * 4096 + 2048);
   EXPECT_EQ((*sources)[2].pieces.size(), 1u);
   EXPECT_TRUE(UnusedTensors(*checkpoint, *sources).empty());
+}
+
+TEST(WeightSource, SplitsGateFromUpOfALoneExpert) {
+  TestCheckpoint tensors;
+  tensors.Add("model.layers.0.mlp.experts.gate_up_proj", {1, 64, 64});
+  tensors.Add("model.layers.0.mlp.experts.down_proj", {1, 64, 32});
+  const testing::TemporaryFolder folder;
+  const auto checkpoint = Open(tensors, folder);
+  const auto sources = ResolveWeights(Experts(1), *checkpoint);
+  ASSERT_TRUE(sources.ok()) << sources.error().message();
+  const WeightSource& up = (*sources)[1];
+  EXPECT_EQ(up.pieces.size(), 1u);
+  EXPECT_EQ(up.View({}).n, 32);
+  EXPECT_EQ(At((*sources)[0], 0), 0);
+  EXPECT_EQ(At(up, 0), 2048);
+  EXPECT_EQ(At(up, 2047), 4095);
 }
 
 // A whole small model under each spelling of its names.

@@ -1,5 +1,5 @@
-// The definition of every storage format: one scalar function from stored bytes to numbers, which packing, kernels and
-// tests all answer to.
+// The definition of every storage format: one scalar function from stored bytes to numbers, which
+// packing, kernels and tests all answer to.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,9 @@ struct DeviceId {
   bool operator==(const DeviceId&) const = default;
   // "cpu:0", "cuda:1".
   std::string ToString() const {
-    const char* name = kind == DeviceKind::kCpu ? "cpu" : kind == DeviceKind::kCuda ? "cuda" : "sim";
+    const char* name = kind == DeviceKind::kCpu    ? "cpu"
+                       : kind == DeviceKind::kCuda ? "cuda"
+                                                   : "sim";
     return std::string(name) + ":" + std::to_string(index);
   }
 };

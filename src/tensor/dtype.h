@@ -1,4 +1,5 @@
-// Element types of plain tensors, and the conversions between them. Quantized storage is quant/format.h's.
+// Element types of plain tensors, and the conversions between them. Quantized storage is
+// quant/format.h's.
 #pragma once
 
 #include <bit>
