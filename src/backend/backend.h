@@ -1,7 +1,8 @@
 // The interface to a device: it prices and stores weights, makes a program of a graph, and runs
 // steps asynchronously. Prices are pure functions of what they are given. One thread drives a
-// backend's programs (the engine's stepping thread); Wait may be called from any thread. After
-// MakeProgram nothing on the stepping path allocates.
+// program (its engine's stepping thread); programs that share a backend may be driven by different
+// threads, and Wait may be called from any. After MakeProgram nothing on the stepping path
+// allocates.
 #pragma once
 
 #include <cstdint>

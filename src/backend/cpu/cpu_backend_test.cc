@@ -311,6 +311,38 @@ TEST(CpuBackend, RunsTwoProgramsInTheOrderOfSubmission) {
   EXPECT_FALSE(decoder.backend.Wait({last + 1}).ok());
 }
 
+// Each thread must find the logits of the step that it waited for, not those of an earlier one.
+TEST(CpuBackend, ProgramsOfOneBackendMayBeDrivenByDifferentThreads) {
+  Decoder decoder({.features = CpuFeatures::Detect(), .threads = 2});
+  ASSERT_TRUE(decoder.Load().ok());
+  std::unique_ptr<Program> first = std::move(decoder.program);
+  ASSERT_TRUE(decoder.Load().ok());
+  const std::vector<std::int32_t> zero = {0};
+  const auto logits_of = [&](Program& program, std::int32_t token) {
+    const std::vector<std::int32_t> tokens = {token};
+    const auto event = decoder.backend.Submit(program, {.tokens = tokens,
+                                                        .positions = zero,
+                                                        .slots = zero,
+                                                        .logit_rows = zero,
+                                                        .page_table = decoder.page_table});
+    EXPECT_TRUE(event.ok() && decoder.backend.Wait(*event).ok());
+    return std::vector<float>(program.logits().begin(), program.logits().end());
+  };
+  constexpr std::int32_t kTokens = 8;
+  std::vector<std::vector<float>> expected;
+  for (std::int32_t token = 0; token < kTokens; ++token) {
+    expected.push_back(logits_of(*first, token));
+  }
+  const auto drive = [&](Program& program) {
+    for (std::int32_t i = 0; i < 2000; ++i) {
+      ASSERT_EQ(logits_of(program, i % kTokens), expected[static_cast<size_t>(i % kTokens)]) << i;
+    }
+  };
+  std::thread other([&] { drive(*first); });
+  drive(*decoder.program);
+  other.join();
+}
+
 TEST(CpuBackend, EndsWithAStepStillQueued) {
   Decoder decoder({.features = CpuFeatures::Detect(), .threads = 2});
   ASSERT_TRUE(decoder.Load().ok());

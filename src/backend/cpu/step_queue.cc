@@ -17,11 +17,12 @@ StepQueue::~StepQueue() {
 }
 
 Event StepQueue::Push(CpuProgram* program) {
-  const std::uint64_t sequence = pushed_.load(std::memory_order_relaxed) + 1;
-  if (sequence > kCapacity) Wait({sequence - kCapacity});
-  steps_[sequence % kCapacity] = program;
+  std::uint64_t sequence = 0;
   {
-    std::lock_guard lock(mutex_);
+    std::unique_lock lock(mutex_);
+    finished_changed_.wait(lock, [&] { return pushed_.load() - finished_.load() < kCapacity; });
+    sequence = pushed_.load() + 1;
+    steps_[sequence % kCapacity] = program;
     pushed_.store(sequence, std::memory_order_release);
   }
   pushed_changed_.notify_one();

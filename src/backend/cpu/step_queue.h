@@ -1,5 +1,5 @@
 // The queue thread of a CPU backend: runs submitted steps in order, on itself and the thread pool.
-// One thread pushes; any thread may wait.
+// Any thread may push or wait: models that share a backend have a stepping thread each.
 #pragma once
 
 #include <array>
@@ -40,7 +40,7 @@ class StepQueue {
   std::array<CpuProgram*, kCapacity> steps_{};  // step n at n % kCapacity
   std::atomic<std::uint64_t> pushed_{0};        // the last step's sequence number
   std::atomic<std::uint64_t> finished_{0};
-  std::mutex mutex_;  // guards sleeping and stopping_
+  std::mutex mutex_;  // held to push, to finish a step and to sleep; guards stopping_
   std::condition_variable pushed_changed_;
   std::condition_variable finished_changed_;
   bool stopping_ = false;
