@@ -24,7 +24,7 @@ model: all
 	@build/tonnage pull smollm2
 
 run: model
-	@build/tonnage run smollm2 "$(QUESTION)"
+	@build/tonnage run smollm2 "$(QUESTION)" --temperature 0
 	@echo
 	@echo "Chat with it: build/tonnage run smollm2"
 
