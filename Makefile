@@ -1,7 +1,7 @@
 # make        build/tonnage
 # make run    everything from a bare machine to the default model's answer
 # make test   everything from a bare machine to the passed tests
-# make check  what CI runs beside the tests: layers, format, lint, sanitizers, fuzzers, benches
+# make check  beside the tests: layers, format, lint, sanitizers, fuzzers, benches
 
 # Clones share the cache: paths are hashed relative to the clone.
 export CCACHE_DIR ?= $(HOME)/.cache/ccache
