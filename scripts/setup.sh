@@ -6,6 +6,7 @@ packages=(
   build-essential cmake ninja-build ccache pkg-config git
   clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev
   nlohmann-json3-dev libfmt-dev libspdlog-dev libcli11-dev libssl-dev libboost1.81-dev
+  libcurl4-openssl-dev prometheus-cpp-dev
   libhwy-dev libpcre2-dev libicu-dev libedit-dev
   libgtest-dev libgmock-dev libbenchmark-dev
   python3 python3-pip python3-venv xz-utils
