@@ -13,9 +13,14 @@ namespace tonnage {
 
 using Json = nlohmann::ordered_json;
 
-// Parses `text`; nesting deeper than `max_depth` and anything malformed is an error that gives the
-// byte.
-Result<Json> ParseJson(std::string_view text, int max_depth = 200);
+struct JsonLimits {
+  std::size_t depth = 200;          // of nested arrays and objects
+  std::size_t values = 1ull << 48;  // in all; each takes up to a hundred bytes of memory
+};
+
+// Parses `text` in linear time, but for the sorting of an object's keys; of a repeated key the last
+// value counts. What is malformed or beyond the limits is an error that gives the byte.
+Result<Json> ParseJson(std::string_view text, const JsonLimits& limits = {});
 
 // Typed access for configuration: the value of `key`, or the fallback when it is absent or null;
 // another type or a number out of range is an error that names the key.

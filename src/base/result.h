@@ -38,11 +38,23 @@ class [[nodiscard]] Error {
   Code code() const { return code_; }
   const std::string& message() const { return message_; }
   // The same error with `where` and ": " put before the message.
-  Error In(std::string_view where) const { return {code_, fmt::format("{}: {}", where, message_)}; }
+  Error In(std::string_view where) const {
+    return Error(code_, fmt::format("{}: {}", where, message_)).About(field_);
+  }
+
+  // The field of the caller's input that is wrong, where it is one: protocols and forms point at
+  // it.
+  const std::string& field() const { return field_; }
+  Error About(std::string field) const {
+    Error error = *this;
+    error.field_ = std::move(field);
+    return error;
+  }
 
  private:
   Code code_;
   std::string message_;
+  std::string field_;
 };
 
 // Errors with fmt's formatting: return Unreadable("{}: cut short at byte {}", path, offset);

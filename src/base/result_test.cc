@@ -26,6 +26,13 @@ TEST(Result, CarriesValueOrError) {
   EXPECT_EQ(failed.error().In("here").message(), "here: 3 is odd");
 }
 
+TEST(Result, AnErrorMayBeAboutAField) {
+  const Error error = InvalidArgument("3 is odd").About("n");
+  EXPECT_EQ(error.field(), "n");
+  EXPECT_EQ(error.In("here").field(), "n");
+  EXPECT_EQ(InvalidArgument("3 is odd").field(), "");
+}
+
 TEST(Result, MovesOwners) {
   Result<std::unique_ptr<int>> owner = std::make_unique<int>(7);
   std::unique_ptr<int> taken = std::move(owner).value();

@@ -7,13 +7,15 @@ namespace tonnage {
 Result<StopStrings> StopStrings::Make(std::span<const std::string> stops) {
   if (stops.size() > kMaxStopStrings) {
     return InvalidArgument("{} stop strings, but at most {} can be given", stops.size(),
-                           kMaxStopStrings);
+                           kMaxStopStrings)
+        .About("stop");
   }
   for (size_t i = 0; i < stops.size(); ++i) {
-    if (stops[i].empty()) return InvalidArgument("stop string {} is empty", i);
+    if (stops[i].empty()) return InvalidArgument("stop string {} is empty", i).About("stop");
     if (stops[i].size() > kMaxStopStringBytes) {
       return InvalidArgument("stop string {} has {} bytes, but at most {} are allowed", i,
-                             stops[i].size(), kMaxStopStringBytes);
+                             stops[i].size(), kMaxStopStringBytes)
+          .About("stop");
     }
   }
   return StopStrings(stops);

@@ -23,7 +23,7 @@ Result<PlamoRow::Type> ParseType(std::string_view name) {
 }
 
 Result<PlamoRow> ParseRow(std::string_view line) {
-  ASSIGN_OR_RETURN(const Json row, ParseJson(line, 4));
+  ASSIGN_OR_RETURN(const Json row, ParseJson(line, {.depth = 4}));
   if (!row.is_array() || row.size() < 2 || !row[0].is_string() || !row[1].is_number() ||
       (row.size() > 2 && !row[2].is_string())) {
     return Unreadable("a row must be [piece, score, type]");
