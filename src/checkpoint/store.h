@@ -1,7 +1,8 @@
 // The model store: a folder with one folder a model, <root>/models/<name>/, holding a GGUF file or
-// a Hugging Face-style checkpoint. A model appears there in one rename once it is whole; until then
-// it lies under <root>/partial/. Functions are safe from any thread and any process, since every
-// change is one rename or one removal.
+// a Hugging Face-style checkpoint. A name is one word, or an owner and a word: `smollm2`,
+// `Qwen/Qwen3-4B`. A model appears there in one rename once it is whole; until then it lies under
+// <root>/partial/, and what a download has fetched so far under <root>/downloads/<name>/. Functions
+// are safe from any thread and any process, since every change is one rename or one removal.
 #pragma once
 
 #include <filesystem>
@@ -38,6 +39,12 @@ class ModelStore {
   // older one.
   Result<std::filesystem::path> BeginAdd(std::string_view name);
   Status FinishAdd(std::string_view name);
+
+  // Where a download of `name` keeps what it has fetched, for as long as it takes; Remove() clears
+  // that too.
+  Result<std::filesystem::path> DownloadFolder(std::string_view name);
+  // Refused, with both numbers, unless the store's disk has `needed` bytes free.
+  Status CheckSpace(Bytes needed);
 
  private:
   std::filesystem::path root_;

@@ -52,13 +52,53 @@ TEST_F(StoreTest, ListsResolvesReplacesAndRemoves) {
   EXPECT_EQ(store_.List()->size(), 1u);
 }
 
+TEST_F(StoreTest, OwnersHoldModels) {
+  Add("qwen/small", "config.json");
+  Add("qwen/small:q4@v1", "small.gguf");
+  Add("plain", "model.gguf");
+  auto models = store_.List();
+  ASSERT_EQ(models->size(), 3u);
+  EXPECT_EQ((*models)[1].name, "qwen/small");
+  EXPECT_EQ((*models)[2].name, "qwen/small:q4@v1");
+  EXPECT_EQ(*store_.Resolve("qwen/small"), store_.root() / "models" / "qwen" / "small");
+  EXPECT_EQ(store_.Resolve("qwen/small:q4@v1")->filename(), "small.gguf");
+  EXPECT_EQ(store_.Resolve("qwen").error().code(), Code::kUnreadable) << "an owner is no model";
+  EXPECT_EQ(store_.Remove("qwen").error().code(), Code::kUnreadable);
+  EXPECT_TRUE(store_.Remove("qwen/small").ok());
+  EXPECT_TRUE(fs::exists(store_.root() / "models" / "qwen"));
+  EXPECT_TRUE(store_.Remove("qwen/small:q4@v1").ok());
+  EXPECT_FALSE(fs::exists(store_.root() / "models" / "qwen")) << "gone with its last model";
+}
+
+TEST_F(StoreTest, RemoveClearsAnUnfinishedDownload) {
+  auto folder = store_.DownloadFolder("qwen/small");
+  ASSERT_TRUE(folder.ok());
+  std::ofstream(*folder / "lock");
+  EXPECT_TRUE(store_.List()->empty());
+  EXPECT_EQ(store_.Remove("qwen").error().code(), Code::kUnreadable);
+  EXPECT_TRUE(store_.Remove("qwen/small").ok());
+  EXPECT_FALSE(fs::exists(*folder));
+}
+
+TEST_F(StoreTest, SpaceIsCheckedWithBothNumbers) {
+  EXPECT_TRUE(store_.CheckSpace(1).ok());
+  const Status full = store_.CheckSpace(INT64_MAX);
+  EXPECT_EQ(full.error().code(), Code::kRefused);
+  EXPECT_NE(full.error().message().find("free"), std::string::npos);
+}
+
 TEST_F(StoreTest, PathsWinAndNamesCannotClimb) {
   EXPECT_EQ(*store_.Resolve("/"), fs::path("/"));
   EXPECT_NE(store_.Resolve("no/such/model.gguf").error().message().find("no such file"),
             std::string::npos);
   EXPECT_EQ(store_.Remove("..").error().code(), Code::kInvalidArgument);
   EXPECT_EQ(store_.BeginAdd("a/../../b").error().code(), Code::kInvalidArgument);
+  EXPECT_EQ(store_.BeginAdd("../b").error().code(), Code::kInvalidArgument);
+  EXPECT_EQ(store_.BeginAdd("a/b/c").error().code(), Code::kInvalidArgument);
+  EXPECT_EQ(store_.BeginAdd("a/").error().code(), Code::kInvalidArgument);
   EXPECT_EQ(store_.Resolve("").error().code(), Code::kInvalidArgument);
+  EXPECT_NE(store_.Resolve("no/such").error().message().find("tonnage pull no/such"),
+            std::string::npos);
 }
 
 }  // namespace

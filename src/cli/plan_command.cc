@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "cli/commands.h"
+#include "cli/plan.h"
 #include "cli/runtime.h"
 
 namespace tonnage::cli {
@@ -61,34 +62,34 @@ void PrintTable(const Runtime& runtime, std::span<const LoadPlan> plans, bool co
   }
 }
 
-Status Plan(const ModelOptions& options, bool json, const Environment& environment) {
+}  // namespace
+
+Status ShowPlans(Runtime& runtime, const ModelOptions& options, bool json,
+                 const Environment& environment) {
   ASSIGN_OR_RETURN(const LoadSettings settings, options.Settings());
-  ASSIGN_OR_RETURN(const auto runtime, Runtime::Open(options, environment));
   std::vector<LoadPlan> plans;
   if (settings.context_tokens) {
-    ASSIGN_OR_RETURN(LoadPlan plan, PlanLoad(runtime->model(), runtime->backend(), settings,
-                                             runtime->available()));
+    ASSIGN_OR_RETURN(LoadPlan plan,
+                     PlanLoad(runtime.model(), runtime.backend(), settings, runtime.available()));
     plans.push_back(std::move(plan));
   } else {
-    ASSIGN_OR_RETURN(
-        plans, PlanRungs(runtime->model(), runtime->backend(), settings, runtime->available()));
+    ASSIGN_OR_RETURN(plans,
+                     PlanRungs(runtime.model(), runtime.backend(), settings, runtime.available()));
   }
   if (json) {
     Json rows = Json::array();
     for (const LoadPlan& plan : plans) rows.push_back(RowJson(plan));
     fmt::print("{}\n", DumpJson({{"model", options.model},
-                                 {"budget_bytes", runtime->available().bytes},
-                                 {"budget_source", runtime->available().source},
+                                 {"budget_bytes", runtime.available().bytes},
+                                 {"budget_source", runtime.available().source},
                                  {"plans", rows}}));
   } else {
-    PrintTable(*runtime, plans, environment.color);
+    PrintTable(runtime, plans, environment.color);
   }
   const LoadPlan& first = plans.front();
   if (first.refusal) return Refused("{}", first.refusal->Message());
   return {};
 }
-
-}  // namespace
 
 void DefinePlan(CLI::App& app, const Environment& environment, Action& action) {
   auto options = std::make_shared<ModelOptions>();
@@ -98,7 +99,10 @@ void DefinePlan(CLI::App& app, const Environment& environment, Action& action) {
   app.footer(
       "Reads only the checkpoint's header. Exits with 3 when not even the smallest context fits.");
   app.callback([&, options, json] {
-    action = [&environment, options, json] { return Plan(*options, *json, environment); };
+    action = [&environment, options, json]() -> Status {
+      ASSIGN_OR_RETURN(const auto runtime, Runtime::Open(*options, environment));
+      return ShowPlans(*runtime, *options, *json, environment);
+    };
   });
 }
 

@@ -1,9 +1,10 @@
 #include "cli/runtime.h"
 
-#include <cstdio>
+#include <utility>
 
 #include "base/cores.h"
 #include "checkpoint/store.h"
+#include "cli/progress.h"
 #include "memory/host_memory.h"
 
 namespace tonnage::cli {
@@ -60,6 +61,12 @@ Result<LoadSettings> ModelOptions::Settings() const {
 
 Result<std::unique_ptr<Runtime>> Runtime::Open(const ModelOptions& options,
                                                const Environment& environment) {
+  ASSIGN_OR_RETURN(const auto path, ModelStore(environment.home).Resolve(options.model));
+  return OpenAt(path.string(), options, environment);
+}
+
+Result<std::unique_ptr<Runtime>> Runtime::OpenAt(std::string path, const ModelOptions& options,
+                                                 const Environment& environment) {
   std::unique_ptr<Runtime> runtime(new Runtime());
   CpuFeatures features = CpuFeatures::Detect();
   if (!options.processor.empty()) {
@@ -69,8 +76,7 @@ Result<std::unique_ptr<Runtime>> Runtime::Open(const ModelOptions& options,
       const MemoryLimit limit,
       ResolveHostBudget(ReadHostLimits(), {{"--memory-limit", options.memory_limit},
                                            {"TONNAGE_MEMORY_LIMIT", environment.memory_limit}}));
-  ASSIGN_OR_RETURN(const auto path, ModelStore(environment.home).Resolve(options.model));
-  runtime->path_ = path.string();
+  runtime->path_ = std::move(path);
   ASSIGN_OR_RETURN(OpenedModel opened, OpenModel(runtime->path_));
   runtime->model_ = std::make_unique<OpenedModel>(std::move(opened));
   runtime->threads_ = options.threads > 0 ? options.threads : UsableCores();
@@ -94,24 +100,6 @@ Result<Engine*> Runtime::Load(const LoadSettings& settings, const Environment& e
                    LoadModel(*model_, *backend_, *allocator_, settings, available_, hooks));
   engine_ = std::make_unique<Engine>(std::move(loaded));
   return engine_.get();
-}
-
-ProgressLine::ProgressLine(std::string label, bool shown)
-    : label_(std::move(label)), shown_(shown) {}
-
-ProgressLine::~ProgressLine() {
-  if (last_percent_ >= 0) std::fputs("\r\033[K", stderr);
-}
-
-void ProgressLine::Show(Bytes done, Bytes total) {
-  constexpr int kWidth = 30;
-  const int percent = total > 0 ? static_cast<int>(100 * done / total) : 100;
-  if (!shown_ || percent == last_percent_) return;
-  last_percent_ = percent;
-  const std::string bar(static_cast<size_t>(percent * kWidth / 100), '=');
-  std::fprintf(stderr, "\r%s [%-*s] %3d%%  %s of %s\033[K", label_.c_str(), kWidth, bar.c_str(),
-               percent, FormatBytes(done).c_str(), FormatBytes(total).c_str());
-  std::fflush(stderr);
 }
 
 }  // namespace tonnage::cli

@@ -40,6 +40,9 @@ class Runtime {
   // Opens the model's header and resolves the budget. No weight is read.
   static Result<std::unique_ptr<Runtime>> Open(const ModelOptions& options,
                                                const Environment& environment);
+  // The same where the model's place is known already; `options.model` is only its name.
+  static Result<std::unique_ptr<Runtime>> OpenAt(std::string path, const ModelOptions& options,
+                                                 const Environment& environment);
   ~Runtime();
 
   const std::string& path() const { return path_; }
@@ -65,19 +68,6 @@ class Runtime {
   std::unique_ptr<CpuBackend> backend_;
   std::unique_ptr<OpenedModel> model_;
   std::unique_ptr<Engine> engine_;
-};
-
-// A byte-progress line that redraws itself; shows nothing when standard error is no terminal.
-class ProgressLine {
- public:
-  ProgressLine(std::string label, bool shown);
-  ~ProgressLine();
-  void Show(Bytes done, Bytes total);
-
- private:
-  std::string label_;
-  bool shown_;
-  int last_percent_ = -1;
 };
 
 }  // namespace tonnage::cli
