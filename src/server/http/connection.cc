@@ -306,6 +306,7 @@ class Connection final : public ConnectionHandle,
                         if (error || closed_) return Shut();
                         pending_bytes_.fetch_sub(outgoing_.front().size());
                         outgoing_.pop_front();
+                        if (auto answer = answer_.lock()) answer->NotifyTaken();
                         if (!outgoing_.empty()) return WriteNext();
                         timer_.cancel();
                         if (last_write_) NextRequest();
@@ -389,9 +390,23 @@ class Connection<Stream>::Answer final : public Responder,
       self->on_gone_ = callback;
     });
   }
+  void WhenBelow(size_t bytes, std::function<void()> callback) override {
+    if (gone() || pending_bytes() < bytes) return callback();
+    connection_->OnStrand(
+        [self = this->shared_from_this(), bytes, callback = std::move(callback)]() mutable {
+          self->below_ = bytes;
+          self->on_below_ = std::move(callback);
+          self->NotifyTaken();
+        });
+  }
   // On the strand.
   void NotifyGone() {
     if (auto callback = std::exchange(on_gone_, nullptr)) callback();
+    NotifyTaken();
+  }
+  void NotifyTaken() {
+    if (on_below_ == nullptr || !(gone() || pending_bytes() < below_)) return;
+    std::exchange(on_below_, nullptr)();
   }
 
  private:
@@ -404,6 +419,8 @@ class Connection<Stream>::Answer final : public Responder,
 
   std::shared_ptr<Connection> connection_;
   std::function<void()> on_gone_;
+  std::function<void()> on_below_;
+  size_t below_ = 0;  // with on_below_
   std::atomic<bool> completed_{false};
 };
 

@@ -48,6 +48,9 @@ class Responder {
   virtual std::size_t pending_bytes() const = 0;
   // Whether the client has gone.
   virtual bool gone() const = 0;
+  // Calls back once, when fewer than `bytes` are pending or the client has gone: at once, or later
+  // on a server thread. For use before End, one wait at a time.
+  virtual void WhenBelow(std::size_t bytes, std::function<void()> callback) = 0;
   // Called once, on a server thread, when the client goes before the answer is complete; at once if
   // it has gone already.
   virtual void OnGone(std::function<void()> callback) = 0;
@@ -55,6 +58,13 @@ class Responder {
 
 // Called on a server thread for every request; must not block.
 using Handler = std::function<void(Request request, std::shared_ptr<Responder> responder)>;
+
+// What a protocol offers, for a server to mount.
+struct Route {
+  std::string method;  // "POST"
+  std::string path;    // "/v1/models"; one that ends with "/*" stands for everything below it
+  Handler handler;
+};
 
 // Makes the body of an error that the HTTP layer itself has to answer (too large, too slow,
 // malformed) in the protocol's shape; path is empty when not even that was readable.

@@ -62,6 +62,14 @@ class Client {
     received_.erase(0, length);
     return text;
   }
+  void Skip(size_t bytes) {
+    std::vector<char> block(1 << 16);
+    while (bytes > 0) {
+      const ssize_t read = recv(socket_, block.data(), std::min(block.size(), bytes), 0);
+      if (read <= 0) return;
+      bytes -= static_cast<size_t>(read);
+    }
+  }
   std::string ReadAll() { return ReadUntil("\x01never\x01"); }
 
  private:
@@ -139,6 +147,48 @@ TEST(HttpServer, StreamsPiecesFromAnotherThread) {
   EXPECT_NE(answer.find("6\r\npiece0\r\n"), std::string::npos);
   EXPECT_NE(answer.find("6\r\npiece4\r\n"), std::string::npos);
   for (std::thread& thread : threads) thread.join();
+}
+
+TEST(HttpServer, SaysWhenAClientHasTakenWhatWasWritten) {
+  std::promise<void> taken;
+  std::shared_ptr<Responder> held;
+  std::promise<void> begun;
+  auto server = StartServer([&](Request, std::shared_ptr<Responder> responder) {
+    responder->Begin({.status = 200, .content_type = "text/plain", .body = "x", .headers = {}});
+    held = std::move(responder);
+    begun.set_value();
+  });
+  Client client(server->url());
+  client.Send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+  begun.get_future().wait();
+  const std::string piece(16 << 20, 'p');  // more than the sockets' buffers hold
+  held->Write(piece);
+  while (held->pending_bytes() < piece.size()) std::this_thread::sleep_for(1ms);
+  held->WhenBelow(1000, [&] { taken.set_value(); });
+  auto future = taken.get_future();
+  EXPECT_EQ(future.wait_for(20ms), std::future_status::timeout);
+  client.Skip(piece.size());
+  EXPECT_EQ(future.wait_for(5s), std::future_status::ready);
+}
+
+TEST(HttpServer, SaysThatNothingIsPendingWhenTheClientHasGone) {
+  std::promise<void> taken;
+  std::shared_ptr<Responder> held;
+  std::promise<void> begun;
+  auto server = StartServer([&](Request, std::shared_ptr<Responder> responder) {
+    responder->Begin({.status = 200, .content_type = "text/plain", .body = "x", .headers = {}});
+    held = std::move(responder);
+    begun.set_value();
+  });
+  Client client(server->url());
+  client.Send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+  begun.get_future().wait();
+  const std::string piece(16 << 20, 'p');
+  held->Write(piece);
+  while (held->pending_bytes() < piece.size()) std::this_thread::sleep_for(1ms);
+  held->WhenBelow(1000, [&] { taken.set_value(); });
+  client.Close();
+  EXPECT_EQ(taken.get_future().wait_for(5s), std::future_status::ready);
 }
 
 TEST(HttpServer, NoticesAClientThatGoes) {
