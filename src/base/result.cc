@@ -13,6 +13,7 @@ struct CodeRow {
 // The one table of what an error means outside.
 constexpr CodeRow kCodes[] = {
     {Code::kInvalidArgument, "invalid_argument", 2, 400},
+    {Code::kTooLong, "too_long", 2, 400},
     {Code::kUnreadable, "unreadable", 4, 404},
     {Code::kUnsupported, "unsupported", 4, 400},
     {Code::kRefused, "refused", 3, 507},

@@ -17,6 +17,7 @@ namespace tonnage {
 
 enum class Code {
   kInvalidArgument,  // the caller's input is wrong: a bad option, a malformed request
+  kTooLong,          // prompt and answer exceed the context
   kUnreadable,       // a model or file is missing, cut short, malformed
   kUnsupported,      // well formed, but asks for something that we do not have
   kRefused,          // the quote does not fit the budget
@@ -64,6 +65,7 @@ class [[nodiscard]] Error {
     return {Code::k##name, fmt::format(format, std::forward<Args>(args)...)}; \
   }
 TONNAGE_ERROR_FACTORY(InvalidArgument)
+TONNAGE_ERROR_FACTORY(TooLong)
 TONNAGE_ERROR_FACTORY(Unreadable)
 TONNAGE_ERROR_FACTORY(Unsupported)
 TONNAGE_ERROR_FACTORY(Refused)

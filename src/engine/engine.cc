@@ -47,8 +47,8 @@ Status Engine::CheckTokens(std::span<const std::int32_t> tokens) const {
   const auto count = static_cast<std::int64_t>(tokens.size());
   if (count == 0) return InvalidArgument("the prompt is empty: at least one token is needed");
   if (count > model_.cache.context_tokens) {
-    return InvalidArgument("the prompt has {} tokens, but the context is {}",
-                           FormatThousands(count), FormatThousands(model_.cache.context_tokens));
+    return TooLong("the prompt has {} tokens, but the context is {}", FormatThousands(count),
+                   FormatThousands(model_.cache.context_tokens));
   }
   for (size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i] < 0 || tokens[i] >= model_.info.vocab) {
@@ -65,19 +65,18 @@ Status Engine::Complete(Request& request) const {
   const auto prompt_tokens = static_cast<std::int64_t>(request.prompt.size());
   const std::int64_t room = model_.cache.context_tokens - prompt_tokens;
   if (!request.max_tokens && room == 0) {
-    return InvalidArgument("the prompt's {} tokens fill the context of {}: no room for an answer",
-                           FormatThousands(prompt_tokens),
-                           FormatThousands(model_.cache.context_tokens));
+    return TooLong("the prompt's {} tokens fill the context of {}: no room for an answer",
+                   FormatThousands(prompt_tokens), FormatThousands(model_.cache.context_tokens));
   }
   const std::int64_t max_tokens = request.max_tokens.value_or(room);
   if (max_tokens < 1) {
     return InvalidArgument("max_tokens is {}, but must be 1 or more", max_tokens);
   }
   if (max_tokens > room) {
-    return InvalidArgument("max_tokens {} + prompt {} tokens exceed the context of {} by {}",
-                           FormatThousands(max_tokens), FormatThousands(prompt_tokens),
-                           FormatThousands(model_.cache.context_tokens),
-                           FormatThousands(max_tokens - room));
+    return TooLong("max_tokens {} + prompt {} tokens exceed the context of {} by {}",
+                   FormatThousands(max_tokens), FormatThousands(prompt_tokens),
+                   FormatThousands(model_.cache.context_tokens),
+                   FormatThousands(max_tokens - room));
   }
   if (request.logprobs && (*request.logprobs < 0 || *request.logprobs > kMaxTopLogprobs)) {
     return InvalidArgument("logprobs is {}, but must be from 0 to {}", *request.logprobs,
@@ -87,35 +86,48 @@ Status Engine::Complete(Request& request) const {
   return {};
 }
 
-Status Engine::Enqueue(SequencePtr sequence) {
+Status Engine::Enqueue(std::span<const SequencePtr> sequences) {
   {
     std::lock_guard lock(mutex_);
     if (!status_.health.ok()) return status_.health.error();
-    const std::int64_t tokens = status_.waiting_tokens + sequence->prompt_tokens();
-    // A request that a free slot awaits is no burden on the queue.
-    if (status_.waiting >= status_.free_slots &&
-        (status_.waiting >= queue_limits_.requests || tokens > queue_limits_.tokens)) {
+    const auto count = static_cast<std::int64_t>(sequences.size());
+    const std::int64_t tokens = status_.waiting_tokens + count * sequences.front()->prompt_tokens();
+    // Requests that free slots await are no burden on the queue.
+    if (status_.waiting + count > status_.free_slots &&
+        (status_.waiting + count > queue_limits_.requests || tokens > queue_limits_.tokens)) {
       return Busy("the queue is full: {} requests with {} tokens wait, and {} and {} may",
                   status_.waiting, FormatThousands(status_.waiting_tokens), queue_limits_.requests,
                   FormatThousands(queue_limits_.tokens));
     }
-    ++status_.waiting;
+    status_.waiting += count;
     status_.waiting_tokens = tokens;
-    waiting_.push_back(std::move(sequence));
+    waiting_.insert(waiting_.end(), sequences.begin(), sequences.end());
   }
   work_.notify_one();
   return {};
 }
 
-Result<Generation> Engine::Start(Request request) {
+Result<std::vector<Generation>> Engine::Start(Request request, int choices,
+                                              std::function<void()> on_event) {
+  const std::int64_t most_choices = std::max(queue_limits_.requests, model_.cache.slots);
+  if (choices < 1 || choices > most_choices) {
+    return InvalidArgument("{} answers are asked for at a time, but 1 to {} may be", choices,
+                           most_choices);
+  }
   RETURN_IF_ERROR(Complete(request));
-  const std::uint64_t fresh_seed =
-      request.sampling.seed
-          ? 0
-          : (std::uint64_t{std::random_device()()} << 32) ^ std::random_device()();
-  auto sequence = std::make_shared<internal::Sequence>(std::move(request), fresh_seed);
-  RETURN_IF_ERROR(Enqueue(sequence));
-  return Generation(std::move(sequence));
+  std::vector<SequencePtr> sequences;
+  std::vector<Generation> generations;
+  for (int choice = 0; choice < choices; ++choice) {
+    Request own = request;
+    if (own.sampling.seed) *own.sampling.seed += static_cast<std::uint64_t>(choice);
+    const std::uint64_t fresh_seed =
+        own.sampling.seed ? 0
+                          : (std::uint64_t{std::random_device()()} << 32) ^ std::random_device()();
+    sequences.push_back(std::make_shared<internal::Sequence>(std::move(own), fresh_seed, on_event));
+    generations.emplace_back(sequences.back());
+  }
+  RETURN_IF_ERROR(Enqueue(sequences));
+  return generations;
 }
 
 Result<std::vector<float>> Engine::Evaluate(std::vector<std::int32_t> ids) {
@@ -126,8 +138,8 @@ Result<std::vector<float>> Engine::Evaluate(std::vector<std::int32_t> ids) {
   } catch (const std::bad_alloc&) {
     return Refused("no memory for the logits of every token: evaluate fewer tokens at a time");
   }
-  RETURN_IF_ERROR(Enqueue(sequence));
-  const GenerationEvent end = sequence->Wait(0);
+  RETURN_IF_ERROR(Enqueue({&sequence, 1}));
+  const GenerationEvent end = sequence->Next();
   if (const auto& error = std::get<DoneEvent>(end).error) return *error;
   return sequence->TakeLogits();
 }
@@ -180,6 +192,7 @@ void Engine::AdmitWaiting(Clock::time_point now) {
   status_.running = static_cast<std::int64_t>(running_.size());
   status_.free_slots = pages_.free_slots();
   status_.free_pages = pages_.free_pages();
+  status_.stepped_at = now;
 }
 
 void Engine::Step() {
@@ -245,10 +258,13 @@ void Engine::Deliver(Clock::time_point now) {
 // Slots and pages come back, then the status says so, and only then does the caller hear of the
 // end.
 void Engine::RetireEnded() {
+  const Clock::time_point now = Clock::now();
   std::int64_t still_running = 0;
   for (const SequencePtr& sequence : running_) {
     if (sequence->ended()) {
       sequence->Release();
+      const Clock::duration run = now - sequence->begun_at();
+      mean_run_ = mean_run_.count() == 0 ? run : mean_run_ + (run - mean_run_) / 8;
     } else {
       ++still_running;
     }
@@ -258,8 +274,9 @@ void Engine::RetireEnded() {
     status_.running = still_running;
     status_.free_slots = pages_.free_slots();
     status_.free_pages = pages_.free_pages();
+    status_.mean_run = mean_run_;
   }
-  std::erase_if(running_, [now = Clock::now()](const SequencePtr& sequence) {
+  std::erase_if(running_, [now](const SequencePtr& sequence) {
     if (sequence->ended()) sequence->PublishEnd(now);
     return sequence->ended();
   });

@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -21,6 +22,7 @@
 #include "engine/kv_pages.h"
 #include "engine/request.h"
 #include "engine/scheduler.h"
+#include "engine/token_engine.h"
 #include "models/model.h"
 
 namespace tonnage {
@@ -35,40 +37,34 @@ struct LoadedModel {
   std::unique_ptr<Program> program = nullptr;
 };
 
+namespace internal {
+class Sequence;
+}
+
 struct QueueLimits {
   std::int64_t requests = 256;
   std::int64_t tokens = 1 << 20;  // of their prompts
 };
 
-struct EngineStatus {
-  std::int64_t running = 0;
-  std::int64_t waiting = 0;
-  std::int64_t waiting_tokens = 0;
-  std::int64_t free_slots = 0;
-  std::int64_t free_pages = 0;
-  std::uint64_t steps = 0;
-  Status health = {};  // the fault that stopped the engine
-};
-
-class Engine {
+class Engine final : public TokenEngine {
  public:
   explicit Engine(LoadedModel model, QueueLimits queue = {});
-  ~Engine();  // ends every generation
+  ~Engine() override;  // ends every generation
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
 
-  // InvalidArgument, with the numbers, for a request that could never run; Busy when the queue is
-  // full; Unavailable after a device fault.
-  Result<Generation> Start(Request request);
+  using TokenEngine::Start;
+  Result<std::vector<Generation>> Start(Request request, int choices,
+                                        std::function<void()> on_event) override;
 
   // The logits of every position of `ids`: [ids, vocab]. Waits for its turn like a request.
   Result<std::vector<float>> Evaluate(std::vector<std::int32_t> ids);
 
-  const ModelInfo& info() const { return model_.info; }
-  const CacheSettings& cache() const { return model_.cache; }
-  const Quote& quote() const { return model_.quote; }
+  const ModelInfo& info() const override { return model_.info; }
+  const CacheSettings& cache() const override { return model_.cache; }
+  const Quote& quote() const override { return model_.quote; }
+  EngineStatus status() const override;
   const Backend& backend() const { return *model_.backend; }
-  EngineStatus status() const;
 
  private:
   using SequencePtr = std::shared_ptr<internal::Sequence>;
@@ -76,7 +72,8 @@ class Engine {
   Status CheckTokens(std::span<const std::int32_t> tokens) const;
   // Checks the request and fills in what it left out.
   Status Complete(Request& request) const;
-  Status Enqueue(SequencePtr sequence);
+  // All of them or none.
+  Status Enqueue(std::span<const SequencePtr> sequences);
 
   // The stepping thread.
   void Run();
@@ -102,6 +99,7 @@ class Engine {
   std::vector<std::int32_t> positions_;   // [rows]
   std::vector<std::int32_t> slots_;       // [rows]
   std::vector<std::int32_t> logit_rows_;  // [logit rows]
+  Clock::duration mean_run_ = {};         // moves an eighth of the way to each new one
 
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable work_;

@@ -182,7 +182,7 @@ TEST_F(EngineTest, EvaluatesEveryPositionBesideOthers) {
   }
   EXPECT_EQ(Drain(*other).tokens, Expected(MakePrompt(20, 4), 200));
   EXPECT_EQ(engine->Evaluate({}).error().code(), Code::kInvalidArgument);
-  EXPECT_EQ(engine->Evaluate(MakePrompt(301, 0)).error().code(), Code::kInvalidArgument);
+  EXPECT_EQ(engine->Evaluate(MakePrompt(301, 0)).error().code(), Code::kTooLong);
 }
 
 TEST_F(EngineTest, ImpossibleRequestsAreRefusedWithTheNumbers) {
@@ -208,7 +208,8 @@ TEST_F(EngineTest, ImpossibleRequestsAreRefusedWithTheNumbers) {
   for (const auto& [request, message] : cases) {
     const auto result = engine->Start(request);
     ASSERT_FALSE(result.ok()) << message;
-    EXPECT_EQ(result.error().code(), Code::kInvalidArgument);
+    const bool too_long = result.error().message().find("context") != std::string::npos;
+    EXPECT_EQ(result.error().code(), too_long ? Code::kTooLong : Code::kInvalidArgument);
     EXPECT_THAT(result.error().message(), HasSubstr(message));
   }
 }

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "engine/sequence.h"
-
 namespace tonnage {
 
 std::string_view FinishReasonName(FinishReason reason) {
@@ -11,31 +9,28 @@ std::string_view FinishReasonName(FinishReason reason) {
   return kNames[static_cast<size_t>(reason)];
 }
 
-Generation::Generation(std::shared_ptr<internal::Sequence> sequence)
-    : sequence_(std::move(sequence)) {}
-
 Generation& Generation::operator=(Generation&& other) noexcept {
-  std::swap(sequence_, other.sequence_);
-  std::swap(read_, other.read_);
+  std::swap(source_, other.source_);
   std::swap(done_, other.done_);
   return *this;
 }
 
 Generation::~Generation() {
-  if (sequence_ != nullptr) Cancel();
+  if (source_ != nullptr) Cancel();
 }
 
 std::optional<GenerationEvent> Generation::Next() {
   if (done_) return std::nullopt;
-  GenerationEvent event = sequence_->Wait(read_);
-  if (std::holds_alternative<DoneEvent>(event)) {
-    done_ = true;
-  } else {
-    ++read_;
-  }
+  GenerationEvent event = source_->Next();
+  done_ = std::holds_alternative<DoneEvent>(event);
   return event;
 }
 
-void Generation::Cancel() { sequence_->Cancel(); }
+std::optional<GenerationEvent> Generation::TryNext() {
+  if (done_) return std::nullopt;
+  std::optional<GenerationEvent> event = source_->TryNext();
+  done_ = event && std::holds_alternative<DoneEvent>(*event);
+  return event;
+}
 
 }  // namespace tonnage

@@ -7,7 +7,8 @@
 
 namespace tonnage::internal {
 
-Sequence::Sequence(Request request, std::uint64_t fresh_seed) : request_(std::move(request)) {
+Sequence::Sequence(Request request, std::uint64_t fresh_seed, std::function<void()> on_event)
+    : request_(std::move(request)), on_event_(std::move(on_event)) {
   const auto max_tokens = static_cast<size_t>(*request_.max_tokens);
   sampler_.emplace(request_.sampling, request_.prompt, *request_.max_tokens, fresh_seed);
   tokens_.reserve(request_.prompt.size() + max_tokens);
@@ -65,7 +66,7 @@ void Sequence::Choose(std::span<const float> logits, SamplerScratch& scratch,
     tokens_.push_back(*chosen);
     ++delivered_;
   }
-  arrived_.notify_one();
+  Notify();
   if (generated_ == *request_.max_tokens) End(FinishReason::kLength);
 }
 
@@ -94,19 +95,35 @@ void Sequence::PublishEnd(Clock::time_point now) {
     std::lock_guard lock(mutex_);
     published_ = true;
   }
-  arrived_.notify_one();
+  Notify();
 }
 
-GenerationEvent Sequence::Wait(std::size_t index) {
+void Sequence::Notify() {
+  arrived_.notify_one();
+  if (on_event_) on_event_();
+}
+
+GenerationEvent Sequence::Next() {
   std::unique_lock lock(mutex_);
-  arrived_.wait(lock, [&] { return index < delivered_ || published_; });
-  if (index >= delivered_) return *ended_;
-  TokenEvent event{.token = tokens_[request_.prompt.size() + index]};
+  arrived_.wait(lock, [&] { return HasNext(); });
+  return TakeNext();
+}
+
+std::optional<GenerationEvent> Sequence::TryNext() {
+  std::lock_guard lock(mutex_);
+  if (!HasNext()) return std::nullopt;
+  return TakeNext();
+}
+
+GenerationEvent Sequence::TakeNext() {
+  if (read_ >= delivered_) return *ended_;
+  TokenEvent event{.token = tokens_[request_.prompt.size() + read_]};
   if (request_.logprobs) {
     const auto top = static_cast<size_t>(*request_.logprobs);
-    event.logprob = logprobs_[index];
-    event.top = std::span(top_logprobs_).subspan(index * top, top);
+    event.logprob = logprobs_[read_];
+    event.top = std::span(top_logprobs_).subspan(read_ * top, top);
   }
+  ++read_;
   return event;
 }
 

@@ -6,11 +6,13 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
 
+#include "engine/generation.h"
 #include "engine/kv_pages.h"
 #include "engine/request.h"
 #include "engine/sampler.h"
@@ -18,10 +20,11 @@
 
 namespace tonnage::internal {
 
-class Sequence {
+class Sequence final : public EventSource {
  public:
-  // A request that has been checked, with max_tokens set.
-  Sequence(Request request, std::uint64_t fresh_seed);
+  // A request that has been checked, with max_tokens set. `on_event` is called by the stepping
+  // thread after each event.
+  Sequence(Request request, std::uint64_t fresh_seed, std::function<void()> on_event);
   // An evaluation: every row's logits [ids, vocab] are wanted, no token is chosen.
   Sequence(std::vector<std::int32_t> ids, std::int64_t vocab);
 
@@ -33,6 +36,7 @@ class Sequence {
   // --- The stepping thread.
   void Begin(KvReservation reservation, Clock::time_point now);
   std::int32_t slot() const { return reservation_->slot(); }
+  Clock::time_point begun_at() const { return *begun_at_; }
   SequenceState state() const {
     return {static_cast<std::int64_t>(tokens_.size()), computed_, evaluates()};
   }
@@ -51,19 +55,24 @@ class Sequence {
   void PublishEnd(Clock::time_point now);
 
   // --- The reader.
-  // Waits for token event `index`, or for the end when there are no more.
-  GenerationEvent Wait(std::size_t index);
+  GenerationEvent Next() override;
+  std::optional<GenerationEvent> TryNext() override;
   // Of an evaluation that has ended well.
   std::vector<float> TakeLogits() { return std::move(logits_); }
 
   // --- Any thread.
-  void Cancel() { cancelled_.store(true, std::memory_order_relaxed); }
+  void Cancel() override { cancelled_.store(true, std::memory_order_relaxed); }
 
  private:
   void Choose(std::span<const float> logits, SamplerScratch& scratch, Clock::time_point now);
   void End(FinishReason reason, std::optional<Error> error = std::nullopt);
+  // Tells the reader that there is more. Not under the mutex.
+  void Notify();
+  bool HasNext() const { return read_ < delivered_ || published_; }  // under mutex_
+  GenerationEvent TakeNext();                                        // under mutex_
 
   const Request request_;
+  const std::function<void()> on_event_;
   std::atomic<bool> cancelled_{false};
 
   // Of the stepping thread.
@@ -81,6 +90,8 @@ class Sequence {
   std::vector<float> logprobs_;             // [max_tokens] with Request::logprobs
   std::vector<TokenLogprob> top_logprobs_;  // [max_tokens, logprobs]
   std::vector<float> logits_;               // [ids, vocab] of an evaluation
+
+  std::size_t read_ = 0;  // of the reader: tokens of the answer that it has
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable arrived_;

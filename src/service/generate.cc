@@ -14,58 +14,68 @@ double PerSecond(std::int64_t count, Clock::duration duration) {
 }  // namespace
 
 std::optional<TextEvent> TextGeneration::Next() {
-  TextDelta delta;
-  while (!done_ && !over_ && delta.text.empty()) {
-    const GenerationEvent event = *generation_.Next();
-    if (const auto* end = std::get_if<DoneEvent>(&event)) {
-      End(*end, delta);
-    } else if (const Status taken = Take(std::get<TokenEvent>(event), delta); !taken.ok()) {
-      done_ = TextDone{FinishReason::kError, taken.error(), CancelAndDrain().usage};
-    } else if (stops_.stopped()) {
-      done_ = TextDone{FinishReason::kStop, std::nullopt, CancelAndDrain().usage};
-      done_->usage.generated_tokens = tokens_read_;
+  return NextOf([this] { return generation_.Next(); });
+}
+
+std::optional<TextEvent> TextGeneration::TryNext() {
+  return NextOf([this] { return generation_.TryNext(); });
+}
+
+template <typename Read>
+std::optional<TextEvent> TextGeneration::NextOf(Read read) {
+  while (!done_ && delta_.text.empty()) {
+    const std::optional<GenerationEvent> event = read();
+    if (!event) break;
+    if (const auto* end = std::get_if<DoneEvent>(&*event)) {
+      End(*end);
+    } else if (!early_) {
+      Take(std::get<TokenEvent>(*event));
     }
   }
-  if (!delta.text.empty() || !delta.tokens.empty()) return delta;
-  if (over_) return std::nullopt;
-  over_ = true;
-  return *std::exchange(done_, std::nullopt);
+  if (!delta_.text.empty() || !delta_.tokens.empty()) return std::exchange(delta_, {});
+  if (done_) return *std::exchange(done_, std::nullopt);
+  return std::nullopt;
 }
 
-Status TextGeneration::Take(const TokenEvent& event, TextDelta& delta) {
+void TextGeneration::Take(const TokenEvent& event) {
   ++tokens_read_;
+  ++delta_.token_count;
   if (wants_tokens_) {
-    delta.tokens.push_back({event.token, event.logprob, {event.top.begin(), event.top.end()}});
+    delta_.tokens.push_back({event.token, event.logprob, {event.top.begin(), event.top.end()}});
   }
   std::string text;
-  RETURN_IF_ERROR(stream_.Push(event.token, text));
-  stops_.Push(text, delta.text);
-  return {};
+  if (const Status pushed = stream_.Push(event.token, text); !pushed.ok()) {
+    return EndEarly(FinishReason::kError, pushed.error());
+  }
+  if (stops_.Push(text, delta_.text)) EndEarly(FinishReason::kStop, std::nullopt);
 }
 
-void TextGeneration::End(const DoneEvent& end, TextDelta& delta) {
+void TextGeneration::EndEarly(FinishReason reason, std::optional<Error> error) {
+  early_ = TextDone{reason, std::move(error)};
+  generation_.Cancel();
+}
+
+void TextGeneration::End(const DoneEvent& end) {
+  if (early_) {
+    done_ = std::move(early_);
+    done_->usage = end.usage;
+    done_->usage.generated_tokens = tokens_read_;
+    return;
+  }
   done_ = TextDone{end.reason, end.error, end.usage};
   std::string rest;
   if (const Status finished = stream_.Finish(rest); !finished.ok() && !done_->error) {
     done_->reason = FinishReason::kError;
     done_->error = finished.error();
   }
-  if (stops_.Push(rest, delta.text)) {
+  if (stops_.Push(rest, delta_.text)) {
     if (end.reason == FinishReason::kLength) done_->reason = FinishReason::kStop;
   } else {
-    stops_.Finish(delta.text);
+    stops_.Finish(delta_.text);
   }
 }
 
-DoneEvent TextGeneration::CancelAndDrain() {
-  generation_.Cancel();
-  for (;;) {
-    const GenerationEvent event = *generation_.Next();
-    if (const auto* end = std::get_if<DoneEvent>(&event)) return *end;
-  }
-}
-
-Result<std::unique_ptr<TextEngine>> TextEngine::Make(Engine& engine, ModelText text,
+Result<std::unique_ptr<TextEngine>> TextEngine::Make(TokenEngine& engine, ModelText text,
                                                      TimeSource now) {
   std::optional<chat::Template> chat_template;
   if (const std::string* source = text.ChatTemplate()) {
@@ -94,25 +104,40 @@ Result<std::string> TextEngine::Render(const Json& messages, const Json& templat
 }
 
 Result<std::vector<TokenId>> TextEngine::Tokenize(const TextRequest& request) const {
-  if (request.messages.is_null()) return text_.tokenizer->Encode(request.prompt, true);
+  if (request.messages.is_null()) {
+    if (request.prompt_ids) return *request.prompt_ids;
+    return text_.tokenizer->Encode(request.prompt, true);
+  }
   // A template writes the special tokens itself.
   ASSIGN_OR_RETURN(const std::string prompt, Render(request.messages, request.template_variables));
   return text_.tokenizer->Encode(prompt, false);
 }
 
 Result<TextGeneration> TextEngine::Start(const TextRequest& request) const {
-  ASSIGN_OR_RETURN(StopStrings stops, StopStrings::Make(request.stop));
   ASSIGN_OR_RETURN(std::vector<TokenId> prompt, Tokenize(request));
+  ASSIGN_OR_RETURN(auto one, Start(request, std::move(prompt), 1, {}));
+  return std::move(one.front());
+}
+
+Result<std::vector<TextGeneration>> TextEngine::Start(const TextRequest& request,
+                                                      std::vector<TokenId> prompt, int choices,
+                                                      std::function<void()> on_event) const {
+  ASSIGN_OR_RETURN(const StopStrings stops, StopStrings::Make(request.stop));
   ASSIGN_OR_RETURN(
-      Generation generation,
+      std::vector<Generation> generations,
       engine_.Start({.prompt = std::move(prompt),
                      .sampling = request.sampling,
                      .max_tokens = request.max_tokens,
                      .stop_tokens = request.ignore_end ? std::vector<TokenId>() : text_.end_ids,
                      .logprobs = request.logprobs,
-                     .deadline = request.deadline}));
-  return TextGeneration(std::move(generation), *text_.tokenizer, std::move(stops),
-                        request.logprobs.has_value());
+                     .deadline = request.deadline},
+                    choices, std::move(on_event)));
+  std::vector<TextGeneration> answers;
+  for (Generation& generation : generations) {
+    answers.push_back(TextGeneration(std::move(generation), *text_.tokenizer, stops,
+                                     request.logprobs.has_value()));
+  }
+  return answers;
 }
 
 double DecodeTokensPerSecond(const Usage& usage) {

@@ -1,6 +1,7 @@
 // Text in, text out, on one engine: template, tokens, generation, text, stop strings. What every
-// front end translates its requests to. A TextEngine is safe from any thread; a TextGeneration
-// belongs to one reader, but may be cancelled from any thread.
+// front end translates its requests to; what a request may hold is checked here and in the engine,
+// for all of them. A TextEngine is safe from any thread; a TextGeneration belongs to one reader,
+// but may be cancelled from any thread.
 #pragma once
 
 #include <chrono>
@@ -15,7 +16,7 @@
 #include "base/result.h"
 #include "chat/local_time.h"
 #include "chat/template.h"
-#include "engine/engine.h"
+#include "engine/token_engine.h"
 #include "service/stop_strings.h"
 #include "service/text.h"
 #include "tokenizer/stream_decoder.h"
@@ -24,10 +25,11 @@ namespace tonnage {
 
 struct TextRequest {
   // A conversation, an array of {"role", "content", ...}, that the model's template makes a prompt
-  // of; or null, and `prompt` is taken as it is.
+  // of; or null, and the prompt is taken as it is: `prompt_ids`, or else `prompt`.
   Json messages = nullptr;
   Json template_variables = Json::object();  // tools, documents, enable_thinking, ...
   std::string prompt = {};
+  std::optional<std::vector<TokenId>> prompt_ids = std::nullopt;
 
   SamplingParams sampling = {};
   std::optional<std::int64_t> max_tokens = std::nullopt;  // none: what the context leaves
@@ -49,6 +51,7 @@ struct TokenDetail {
 struct TextDelta {
   std::string text;
   std::vector<TokenDetail> tokens = {};
+  std::int64_t token_count = 0;  // that were read for it, wanted or not
 };
 
 // The last event of every generation.
@@ -62,8 +65,10 @@ using TextEvent = std::variant<TextDelta, TextDone>;
 
 class TextGeneration {
  public:
-  // Blocks for the next event. Nothing after the TextDone, of which there is exactly one.
+  // The next event, waiting for it. Nothing after the TextDone, of which there is exactly one.
   std::optional<TextEvent> Next();
+  // The next event; nothing when none is there, or after the TextDone.
+  std::optional<TextEvent> TryNext();
   void Cancel() { generation_.Cancel(); }
 
  private:
@@ -75,19 +80,23 @@ class TextGeneration {
         stops_(std::move(stops)),
         wants_tokens_(wants_tokens) {}
 
-  Status Take(const TokenEvent& event, TextDelta& delta);
-  Status TakeText(const std::string& text, TextDelta& delta);
-  // Ends the stream with what was held back, unless a stop string or an error has ended it.
-  void End(const DoneEvent& end, TextDelta& delta);
-  DoneEvent CancelAndDrain();
+  // The next event made of what `read` gives until it gives nothing.
+  template <typename Read>
+  std::optional<TextEvent> NextOf(Read read);
+  void Take(const TokenEvent& event);
+  // Ends the text where the engine has not: it hears of it, and goes on until its next step.
+  void EndEarly(FinishReason reason, std::optional<Error> error);
+  // Ends the stream with what was held back, unless it has ended early.
+  void End(const DoneEvent& end);
 
   Generation generation_;
   StreamDecoder stream_;
   StopStrings stops_;
   bool wants_tokens_;
   std::int64_t tokens_read_ = 0;
-  std::optional<TextDone> done_;  // comes next
-  bool over_ = false;
+  TextDelta delta_;                // read, but not given out
+  std::optional<TextDone> early_;  // comes when the engine has ended too
+  std::optional<TextDone> done_;   // comes next
 };
 
 class TextEngine {
@@ -95,28 +104,32 @@ class TextEngine {
   using TimeSource = std::function<chat::LocalTime()>;
 
   // `engine` outlives it; `now` tells templates the time.
-  static Result<std::unique_ptr<TextEngine>> Make(Engine& engine, ModelText text,
+  static Result<std::unique_ptr<TextEngine>> Make(TokenEngine& engine, ModelText text,
                                                   TimeSource now = chat::CurrentLocalTime);
 
   Result<TextGeneration> Start(const TextRequest& request) const;
+  // Starts `choices` answers to the request whose prompt Tokenize has made, all of them or none.
+  // `on_event` is as TokenEngine::Start has it.
+  Result<std::vector<TextGeneration>> Start(const TextRequest& request, std::vector<TokenId> prompt,
+                                            int choices, std::function<void()> on_event) const;
 
   // The prompt that a conversation becomes. Unsupported when the model has no template.
   Result<std::string> Render(const Json& messages, const Json& template_variables) const;
   Result<std::vector<TokenId>> Tokenize(const TextRequest& request) const;
 
-  Engine& engine() const { return engine_; }
+  TokenEngine& engine() const { return engine_; }
   const ModelText& text() const { return text_; }
   bool has_template() const { return template_.has_value(); }
 
  private:
-  TextEngine(Engine& engine, ModelText text, std::optional<chat::Template> chat_template,
+  TextEngine(TokenEngine& engine, ModelText text, std::optional<chat::Template> chat_template,
              TimeSource now)
       : engine_(engine),
         text_(std::move(text)),
         template_(std::move(chat_template)),
         now_(std::move(now)) {}
 
-  Engine& engine_;
+  TokenEngine& engine_;
   const ModelText text_;
   const std::optional<chat::Template> template_;
   const TimeSource now_;
