@@ -19,6 +19,7 @@ inline namespace v1 {
 
 enum class FailureCode {
   kInvalidArgument,  // an option or a request that can never be met
+  kTooLong,          // prompt and answer exceed the context
   kUnreadable,       // a file is missing, cut short or malformed
   kUnsupported,      // well formed, but asks for something that is not there
   kRefused,          // does not fit the memory
