@@ -13,34 +13,55 @@
 
 namespace tonnage {
 
+// The layout of each is beside its UnpackRow function.
 enum class FormatKind : std::uint8_t {
   kF32,
   kF16,
   kBF16,
-  kQ4_0,    // GGUF blocks of 32: f16 d, 16 bytes of nibbles; w = d * (q - 8)
-  kQ4_1,    // GGUF blocks of 32: f16 d, f16 m, 16 bytes of nibbles; w = d * q + m
-  kQ8_0,    // GGUF blocks of 32: f16 d, 32 int8; w = d * q
-  kQ6_K,    // GGUF super-blocks of 256: 128 B low nibbles, 64 B high pairs, 16 int8 scales, f16 d
-  kAffine,  // MLX: a bitstream a row, and a scale and a bias a group in separate tensors; w = q *
-            // scale + bias
+  // GGUF blocks of 32, scales inside.
+  kQ4_0,
+  kQ4_1,
+  kQ5_0,
+  kQ5_1,
+  kQ8_0,
+  kIQ4_NL,
+  kMxfp4Gguf,
+  // GGUF super-blocks of 256.
+  kQ2_K,
+  kQ3_K,
+  kQ4_K,
+  kQ5_K,
+  kQ6_K,
+  kIQ4_XS,
+  // MLX: codes, scales and biases are tensors of their own.
+  kAffine,
+  kMxfp4,
+  kMxfp8,
+  kNvfp4,
+  kNvfp4Global,  // with an f32 factor for the whole tensor, repeated for each row
+  // Hugging Face: e4m3 codes; the scale of a block of rows is repeated for each of them.
+  kFp8,
 };
 
 struct Format {
   FormatKind kind = FormatKind::kF32;
-  int bits = 0;                     // kAffine only: 2, 3, 4, 5, 6, 8
-  int group = 0;                    // kAffine only: elements of k that share a scale: 32, 64, 128
-  DType scale_dtype = DType::kF32;  // kAffine only: f32, f16 or bf16
+  int bits = 0;                     // kAffine: 2, 3, 4, 5, 6, 8
+  int group = 0;                    // elements of k that share a scale. kAffine: 32, 64, 128; kFp8
+  DType scale_dtype = DType::kF32;  // kAffine, kFp8: f32, f16 or bf16
 
   static constexpr Format Of(FormatKind kind) { return {.kind = kind}; }
   static constexpr Format Affine(int bits, int group, DType scale_dtype) {
     return {FormatKind::kAffine, bits, group, scale_dtype};
   }
+  static constexpr Format Fp8(int group, DType scale_dtype) {
+    return {FormatKind::kFp8, 8, group, scale_dtype};
+  }
   bool operator==(const Format&) const = default;
   // "q4_1", "affine 4-bit g64 (bf16)".
   std::string Name() const;
-  // Elements along k that cannot be divided: 1, 32, 256 or the group.
+  // Elements along k that cannot be divided: 1, 16, 32, 256 or the group.
   int BlockElements() const;
-  // Mean storage bits per weight, scales and biases included.
+  // Mean storage bits per weight, scales and biases included; what a row has once does not count.
   double BitsPerWeight() const;
 };
 
@@ -62,8 +83,9 @@ struct WeightView {
   std::int64_t n = 0;                    // output rows of one expert
   std::int64_t k = 0;                    // inputs
   const std::uint8_t* data = nullptr;    // [experts, n, row bytes]
-  const std::uint8_t* scales = nullptr;  // kAffine: [experts, n, k / group]
-  const std::uint8_t* biases = nullptr;  // kAffine: [experts, n, k / group]
+  const std::uint8_t* scales = nullptr;  // MLX and kFp8: [experts, n, k / group]
+  const std::uint8_t* biases = nullptr;  // kAffine: [experts, n, k / group]; kNvfp4Global:
+                                         // [experts, n] f32 factors
 };
 
 }  // namespace tonnage

@@ -135,7 +135,20 @@ void PackAffine(const Format& format, std::span<const float> row, std::uint8_t* 
 
 }  // namespace
 
-bool CanPack(FormatKind kind) { return kind != FormatKind::kQ6_K; }
+bool CanPack(FormatKind kind) {
+  switch (kind) {
+    case FormatKind::kF32:
+    case FormatKind::kF16:
+    case FormatKind::kBF16:
+    case FormatKind::kQ4_0:
+    case FormatKind::kQ4_1:
+    case FormatKind::kQ8_0:
+    case FormatKind::kAffine:
+      return true;
+    default:
+      return false;
+  }
+}
 
 void PackRow(const Format& format, std::span<const float> row, std::uint8_t* data,
              std::uint8_t* scales, std::uint8_t* biases, AffineProfile profile) {
@@ -155,8 +168,8 @@ void PackRow(const Format& format, std::span<const float> row, std::uint8_t* dat
       return PackQ8_0(row, data);
     case FormatKind::kAffine:
       return PackAffine(format, row, data, scales, biases, profile);
-    case FormatKind::kQ6_K:
-      CHECK(false) << "q6_k is read only";
+    default:
+      CHECK(false) << format.Name() << " is read only";
   }
 }
 

@@ -16,7 +16,7 @@ namespace tonnage {
 // round away from zero.
 enum class AffineProfile { kMlxCpu, kMlxGpu };
 
-// Every format but q6_k.
+// Whether there is a quantizer.
 bool CanPack(FormatKind kind);
 
 // Quantizes row [k]; k is a multiple of format.BlockElements(), and CanPack(format.kind). data,

@@ -30,7 +30,7 @@ PanelKind KindOf(const Format& format) {
       return PanelKind::kSymmetric8;
     case FormatKind::kQ6_K:
       return PanelKind::kQ6K;
-    case FormatKind::kAffine:
+    default:
       break;
   }
   return format.bits <= 4   ? PanelKind::kAffine4
@@ -284,6 +284,22 @@ void UnpackGroup(const PanelLayout& layout, const std::uint8_t* panel, int lane,
 }
 
 }  // namespace
+
+bool HasPanels(const Format& format) {
+  switch (format.kind) {
+    case FormatKind::kF32:
+    case FormatKind::kF16:
+    case FormatKind::kBF16:
+    case FormatKind::kQ4_0:
+    case FormatKind::kQ4_1:
+    case FormatKind::kQ8_0:
+    case FormatKind::kQ6_K:
+    case FormatKind::kAffine:
+      return true;
+    default:
+      return false;
+  }
+}
 
 PanelLayout LayoutPanel(const Format& format, std::int64_t k) {
   PanelLayout layout;

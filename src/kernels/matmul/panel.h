@@ -48,6 +48,8 @@ struct PanelLayout {
   Bytes bytes = 0;  // of one panel; a multiple of 64
 };
 
+// Whether there is a layout; where not, only the reference kernel runs the format.
+bool HasPanels(const Format& format);
 // k is a multiple of the format's BlockElements().
 PanelLayout LayoutPanel(const Format& format, std::int64_t k);
 

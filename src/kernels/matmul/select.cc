@@ -10,8 +10,10 @@ namespace {
 
 bool IsAny(const Format&) { return true; }
 
-bool IsQuantized(const Format& format) {
-  return format.kind != FormatKind::kF32 && format.kind != FormatKind::kF16 &&
+bool HasAny(const Format& format) { return HasPanels(format); }
+
+bool HasQuantized(const Format& format) {
+  return HasPanels(format) && format.kind != FormatKind::kF32 && format.kind != FormatKind::kF16 &&
          format.kind != FormatKind::kBF16;
 }
 

@@ -30,17 +30,26 @@ for name, kind_of in (("q4_0", T.Q4_0), ("q4_1", T.Q4_1), ("q8_0", T.Q8_0), ("bf
     for kind, x in kinds.items():
         out[f"q/{name}/{kind}"] = np.ascontiguousarray(quantize(x, kind_of)).view(np.uint8).reshape(ROWS, -1)
 
-# Where each block keeps its float16 numbers, which are made finite.
+# The elements of a block, its bytes, and where it keeps its float16 numbers, which are made finite.
 layouts = {
-    "q4_0": (T.Q4_0, 18, (0,)),
-    "q4_1": (T.Q4_1, 20, (0, 2)),
-    "q8_0": (T.Q8_0, 34, (0,)),
-    "q6_k": (T.Q6_K, 210, (208,)),
-    "f16": (T.F16, 2, (0,)),
-    "bf16": (T.BF16, 2, ()),
+    "q4_0": (T.Q4_0, 32, 18, (0,)),
+    "q4_1": (T.Q4_1, 32, 20, (0, 2)),
+    "q8_0": (T.Q8_0, 32, 34, (0,)),
+    "q6_k": (T.Q6_K, 256, 210, (208,)),
+    "f16": (T.F16, 1, 2, (0,)),
+    "bf16": (T.BF16, 1, 2, ()),
+    "q5_0": (T.Q5_0, 32, 22, (0,)),
+    "q5_1": (T.Q5_1, 32, 24, (0, 2)),
+    "q2_k": (T.Q2_K, 256, 84, (80, 82)),
+    "q3_k": (T.Q3_K, 256, 110, (108,)),
+    "q4_k": (T.Q4_K, 256, 144, (0, 2)),
+    "q5_k": (T.Q5_K, 256, 176, (0, 2)),
+    "iq4_nl": (T.IQ4_NL, 32, 18, (0,)),
+    "iq4_xs": (T.IQ4_XS, 256, 136, (0,)),
+    "mxfp4 (gguf)": (T.MXFP4, 32, 17, ()),
 }
-for name, (kind_of, size, floats) in layouts.items():
-    count = COLS // {18: 32, 20: 32, 34: 32, 210: 256, 2: 1}[size]
+for name, (kind_of, elements, size, floats) in layouts.items():
+    count = COLS // elements
     blocks = rng.integers(0, 256, (ROWS, count, size), dtype=np.uint8)
     for at in floats:
         values = (rng.standard_normal((ROWS, count)) * 0.01).astype(np.float16)
@@ -48,6 +57,8 @@ for name, (kind_of, size, floats) in layouts.items():
         blocks[:, :, at : at + 2] = values.view(np.uint8).reshape(ROWS, count, 2)
     if name == "bf16":
         blocks = quantize(n, kind_of).view(np.uint8).reshape(ROWS, count, 2)
+    if name == "mxfp4 (gguf)":
+        blocks[:, :, 0] = np.arange(ROWS * count).reshape(ROWS, count) % 256
     out[f"blocks/{name}"] = blocks.reshape(ROWS, -1)
     out[f"numbers/{name}"] = np.ascontiguousarray(dequantize(blocks.reshape(ROWS, -1), kind_of), dtype=np.float32)
 save_file(out, sys.argv[1])
