@@ -1,5 +1,7 @@
 #include "memory/budget.h"
 
+#include <algorithm>
+#include <charconv>
 #include <utility>
 
 namespace tonnage {
@@ -18,38 +20,67 @@ Reservation::~Reservation() {
 }
 
 Budget::Budget(Bytes limit_bytes, std::int64_t limit_buffers, std::string source)
-    : limit_bytes_(limit_bytes), limit_buffers_(limit_buffers), source_(std::move(source)) {}
+    : limit_buffers_(limit_buffers), source_(std::move(source)) {
+  status_.limit_bytes = limit_bytes;
+  status_.limit_buffers = limit_buffers;
+}
 
 Result<Reservation> Budget::Reserve(Bytes bytes) {
   std::lock_guard lock(mutex_);
-  if (bytes > limit_bytes_ - used_bytes_) {
+  if (bytes > status_.limit_bytes - status_.used_bytes) {
+    const Bytes free = std::max<Bytes>(0, status_.limit_bytes - status_.used_bytes);
     return Refused("{} more needed, but only {} of the {} that {} allows are free",
-                   FormatBytes(bytes), FormatBytes(limit_bytes_ - used_bytes_),
-                   FormatBytes(limit_bytes_), source_);
+                   FormatBytes(bytes), FormatBytes(free), FormatBytes(status_.limit_bytes),
+                   source_);
   }
-  if (used_buffers_ >= limit_buffers_) {
+  if (status_.used_buffers >= limit_buffers_) {
     return Refused("one more buffer needed, but all {} that the device allows are in use",
                    limit_buffers_);
   }
-  used_bytes_ += bytes;
-  ++used_buffers_;
+  status_.used_bytes += bytes;
+  ++status_.used_buffers;
+  status_.peak_bytes = std::max(status_.peak_bytes, status_.used_bytes);
+  status_.peak_buffers = std::max(status_.peak_buffers, status_.used_buffers);
   return Reservation(this, bytes);
+}
+
+void Budget::SetLimit(Bytes limit_bytes, std::string source) {
+  std::lock_guard lock(mutex_);
+  status_.limit_bytes = limit_bytes;
+  source_ = std::move(source);
 }
 
 void Budget::Release(Bytes bytes) {
   std::lock_guard lock(mutex_);
-  used_bytes_ -= bytes;
-  --used_buffers_;
+  status_.used_bytes -= bytes;
+  --status_.used_buffers;
 }
 
-Bytes Budget::used_bytes() const {
+std::string Budget::source() const {
   std::lock_guard lock(mutex_);
-  return used_bytes_;
+  return source_;
 }
 
-std::int64_t Budget::used_buffers() const {
+BudgetStatus Budget::status() const {
   std::lock_guard lock(mutex_);
-  return used_buffers_;
+  return status_;
+}
+
+Result<std::int64_t> ParseCount(std::string_view name, std::string_view text) {
+  std::int64_t count = 0;
+  const char* const end = text.data() + text.size();
+  const auto [parsed, error] = std::from_chars(text.data(), end, count);
+  if (error != std::errc() || parsed != end || count < 1) {
+    return InvalidArgument("{}: `{}` is not a count: write a whole number above 0", name, text);
+  }
+  return count;
+}
+
+Result<std::int64_t> LowerBufferLimit(std::int64_t device, std::string_view name,
+                                      std::string_view text) {
+  if (text.empty()) return device;
+  ASSIGN_OR_RETURN(const std::int64_t limit, ParseCount(name, text));
+  return std::min(limit, device);
 }
 
 }  // namespace tonnage

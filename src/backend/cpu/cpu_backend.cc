@@ -1,53 +1,75 @@
 #include "backend/cpu/cpu_backend.h"
 
-#include "backend/cpu/plan.h"
-#include "backend/cpu/program.h"
-#include "backend/cpu/weight_store.h"
+#include <array>
+
+#include "backend/host/plan.h"
+#include "backend/host/program.h"
+#include "backend/host/weight_store.h"
 
 namespace tonnage {
+namespace {
+
+class CpuProgram final : public HostProgram {
+ public:
+  // `pool` is used under `pool_mutex`.
+  CpuProgram(const ProgramSpec& spec, ProgramParts parts, const KernelSet& kernels,
+             StepQueue& queue, ThreadPool& pool, std::mutex& pool_mutex)
+      : HostProgram(spec, std::move(parts), kernels,
+                    std::array{NodeRange{0, spec.graph->nodes.size()}}, queue),
+        pool_(pool),
+        pool_mutex_(pool_mutex) {}
+  ~CpuProgram() override { Finish(); }
+
+ protected:
+  Status RunStep() override {
+    std::lock_guard lock(pool_mutex_);
+    RunRange(0, pool_);
+    return {};
+  }
+
+ private:
+  ThreadPool& pool_;
+  std::mutex& pool_mutex_;
+};
+
+}  // namespace
 
 CpuBackend::CpuBackend(const CpuBackendOptions& options, Allocator& allocator, const Ledger& ledger)
     : allocator_(allocator),
       ledger_(ledger),
       kernels_(SelectKernels(options.features, options.kernel)),
-      pool_(options.threads),
-      queue_(pool_, pool_mutex_) {}
+      pool_(options.threads) {}
 
 Result<ProgramPrice> CpuBackend::Price(const ProgramSpec& spec) const {
-  ASSIGN_OR_RETURN(const CpuPlan plan, MakeCpuPlan(spec, kernels_, pool_.threads()));
-  return ProgramPrice{.weights = plan.weights.Total(),
-                      .kv = plan.kv_bytes,
-                      .arena = plan.arena.arena_bytes,
-                      .workspace = plan.workspace.total};
+  ASSIGN_OR_RETURN(const HostPlan plan, MakeHostPlan(spec, kernels_, pool_.threads()));
+  return plan.Price();
 }
 
 Result<std::unique_ptr<WeightStore>> CpuBackend::MakeWeightStore(const ProgramSpec& spec) {
-  ASSIGN_OR_RETURN(CpuPlan plan, MakeCpuPlan(spec, kernels_, pool_.threads()));
-  ASSIGN_OR_RETURN(auto store, CpuWeightStore::Make(*spec.graph, std::move(plan.weights),
-                                                    allocator_, pool_, pool_mutex_));
+  ASSIGN_OR_RETURN(HostPlan plan, MakeHostPlan(spec, kernels_, pool_.threads()));
+  ASSIGN_OR_RETURN(auto store, HostWeightStore::Make(*spec.graph, std::move(plan.weights),
+                                                     allocator_, pool_, pool_mutex_));
   return std::unique_ptr<WeightStore>(std::move(store));
 }
 
 Result<std::unique_ptr<Program>> CpuBackend::MakeProgram(const ProgramSpec& spec,
                                                          std::unique_ptr<WeightStore> weights) {
-  if (dynamic_cast<CpuWeightStore*>(weights.get()) == nullptr) {
+  if (dynamic_cast<HostWeightStore*>(weights.get()) == nullptr) {
     return Internal("the weights are not in the CPU's memory");
   }
-  std::unique_ptr<CpuWeightStore> store(static_cast<CpuWeightStore*>(weights.release()));
-  ASSIGN_OR_RETURN(CpuPlan plan, MakeCpuPlan(spec, kernels_, pool_.threads()));
-  ASSIGN_OR_RETURN(auto program, CpuProgram::Make(spec, std::move(plan), kernels_, allocator_,
-                                                  std::move(store), queue_));
-  return std::unique_ptr<Program>(std::move(program));
+  ProgramParts parts;
+  parts.weights.reset(static_cast<HostWeightStore*>(weights.release()));
+  ASSIGN_OR_RETURN(parts.plan, MakeHostPlan(spec, kernels_, pool_.threads()));
+  RETURN_IF_ERROR(parts.weights->CheckComplete(parts.plan.weights));
+  ASSIGN_OR_RETURN(parts.buffers, ProgramBuffers::Allocate(parts.plan, allocator_));
+  return std::unique_ptr<Program>(
+      std::make_unique<CpuProgram>(spec, std::move(parts), kernels_, queue_, pool_, pool_mutex_));
 }
 
 Result<Event> CpuBackend::Submit(Program& program, const StepInputs& inputs) {
   return static_cast<CpuProgram&>(program).Submit(inputs);
 }
 
-Status CpuBackend::Wait(Event event) {
-  if (!queue_.Knows(event)) return Internal("step {} was never submitted", event.sequence);
-  queue_.Wait(event);
-  return {};
-}
+Status CpuBackend::Wait(Event event) { return queue_.Wait(event); }
 
 }  // namespace tonnage

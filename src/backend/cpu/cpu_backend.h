@@ -8,8 +8,8 @@
 #include <string>
 
 #include "backend/backend.h"
-#include "backend/cpu/kernel_set.h"
-#include "backend/cpu/step_queue.h"
+#include "backend/host/kernel_set.h"
+#include "backend/host/step_queue.h"
 #include "base/cpu_features.h"
 #include "base/thread_pool.h"
 
@@ -44,7 +44,7 @@ class CpuBackend final : public Backend {
   KernelSet kernels_;
   ThreadPool pool_;
   std::mutex pool_mutex_;  // held by whoever runs jobs on pool_
-  StepQueue queue_;
+  StepQueue queue_;        // last: its thread uses all of the above
 };
 
 }  // namespace tonnage

@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "backend/cpu/allocation_count_for_test.h"
-#include "backend/cpu/interpreter_for_test.h"
+#include "backend/interpreter_for_test.h"
 #include "graph/rewrite.h"
 #include "graph/test_graphs.h"
 

@@ -1,5 +1,5 @@
-// The kernels that a CPU backend runs: one row of every family's table, chosen once from the
-// processor's features. Matmul kernels are chosen weight by weight, in plan.h.
+// The kernels that a backend runs on the host's processor: one row of every family's table, chosen
+// once from the processor's features. Matmul kernels are chosen weight by weight, in plan.h.
 #pragma once
 
 #include <string>

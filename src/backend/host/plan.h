@@ -1,5 +1,5 @@
-// Where everything of a program lies in the CPU's memory: a pure function of the spec, the kernels
-// and the number of threads. Prices add up its sizes and allocations are made of them, so that they
+// Where everything of a program lies in memory: a pure function of the spec, the kernels and the
+// number of threads. Prices add up its sizes and allocations are made of them, so that they
 // cannot differ.
 #pragma once
 
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "backend/backend.h"
-#include "backend/cpu/kernel_set.h"
+#include "backend/host/kernel_set.h"
 #include "graph/buffer_plan.h"
 #include "kernels/matmul/matmul.h"
 
@@ -48,7 +48,7 @@ struct WorkspacePlan {
   Bytes total = 0;
 };
 
-struct CpuPlan {
+struct HostPlan {
   WeightPlan weights;
   std::vector<Bytes> kv_offsets;  // by layer of the cache layout
   Bytes kv_bytes = 0;
@@ -57,8 +57,10 @@ struct CpuPlan {
   std::vector<RopeAttrs> rope_tables;  // that differ in what a table holds
   std::vector<size_t> rope_table_of;   // by node; which table a rope node reads
   WorkspacePlan workspace;
+
+  ProgramPrice Price() const;
 };
-Result<CpuPlan> MakeCpuPlan(const ProgramSpec& spec, const KernelSet& kernels, int threads);
+Result<HostPlan> MakeHostPlan(const ProgramSpec& spec, const KernelSet& kernels, int threads);
 
 // The shape that an attention node asks its kernel for.
 AttentionShape AttentionShapeOf(const AttentionAttrs& attrs);

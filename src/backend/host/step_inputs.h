@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "backend/backend.h"
-#include "backend/cpu/plan.h"
+#include "backend/host/plan.h"
 
 namespace tonnage {
 
@@ -18,7 +18,7 @@ struct StepBounds {
   std::int64_t max_slice_rows = 0;
   std::int64_t pages_per_slot = 0;  // 0 when no layer has a page table
 };
-StepBounds StepBoundsOf(const ProgramSpec& spec, const CpuPlan& plan);
+StepBounds StepBoundsOf(const ProgramSpec& spec, const HostPlan& plan);
 
 class StepInputChecker {
  public:

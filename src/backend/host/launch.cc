@@ -1,4 +1,4 @@
-#include "backend/cpu/launch.h"
+#include "backend/host/launch.h"
 
 #include <algorithm>
 

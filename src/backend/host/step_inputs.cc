@@ -1,4 +1,4 @@
-#include "backend/cpu/step_inputs.h"
+#include "backend/host/step_inputs.h"
 
 #include <algorithm>
 #include <cstring>
@@ -6,7 +6,7 @@
 
 namespace tonnage {
 
-StepBounds StepBoundsOf(const ProgramSpec& spec, const CpuPlan& plan) {
+StepBounds StepBoundsOf(const ProgramSpec& spec, const HostPlan& plan) {
   std::int64_t vocab = std::numeric_limits<std::int32_t>::max();
   for (const Node& node : spec.graph->nodes) {
     if (node.op != Op::kEmbed) continue;

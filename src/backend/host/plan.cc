@@ -1,4 +1,4 @@
-#include "backend/cpu/plan.h"
+#include "backend/host/plan.h"
 
 #include <algorithm>
 #include <map>
@@ -117,7 +117,7 @@ Status CheckSpec(const ProgramSpec& spec) {
   return {};
 }
 
-void PlanRopeTables(const Graph& graph, CpuPlan& plan) {
+void PlanRopeTables(const Graph& graph, HostPlan& plan) {
   plan.rope_table_of.resize(graph.nodes.size());
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
     const auto* attrs = std::get_if<RopeAttrs>(&graph.nodes[n].attrs);
@@ -135,6 +135,13 @@ Bytes WeightPlan::Total() const {
   Bytes total = 0;
   for (Bytes bytes : buffer_bytes) total += bytes;
   return total;
+}
+
+ProgramPrice HostPlan::Price() const {
+  return {.weights = weights.Total(),
+          .kv = kv_bytes,
+          .arena = arena.arena_bytes,
+          .workspace = workspace.total};
 }
 
 AttentionShape AttentionShapeOf(const AttentionAttrs& attrs) {
@@ -169,11 +176,11 @@ Result<WeightPlan> PlanWeights(const ProgramSpec& spec, const KernelSet& kernels
   return plan;
 }
 
-Result<CpuPlan> MakeCpuPlan(const ProgramSpec& spec, const KernelSet& kernels, int threads) {
+Result<HostPlan> MakeHostPlan(const ProgramSpec& spec, const KernelSet& kernels, int threads) {
   RETURN_IF_ERROR(CheckSpec(spec));
   const Graph& graph = *spec.graph;
   const CacheSettings& settings = spec.cache_settings;
-  CpuPlan plan;
+  HostPlan plan;
   ASSIGN_OR_RETURN(plan.weights, PlanWeights(spec, kernels));
 
   plan.kv_bytes = CacheBytes(*spec.cache, settings);

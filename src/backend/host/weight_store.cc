@@ -1,13 +1,14 @@
-#include "backend/cpu/weight_store.h"
+#include "backend/host/weight_store.h"
 
 #include "quant/unpack.h"
 
 namespace tonnage {
 
-Result<std::unique_ptr<CpuWeightStore>> CpuWeightStore::Make(const Graph& graph, WeightPlan plan,
-                                                             Allocator& allocator, ThreadPool& pool,
-                                                             std::mutex& pool_mutex) {
-  std::unique_ptr<CpuWeightStore> store(new CpuWeightStore(std::move(plan), pool, pool_mutex));
+Result<std::unique_ptr<HostWeightStore>> HostWeightStore::Make(const Graph& graph, WeightPlan plan,
+                                                               Allocator& allocator,
+                                                               ThreadPool& pool,
+                                                               std::mutex& pool_mutex) {
+  std::unique_ptr<HostWeightStore> store(new HostWeightStore(std::move(plan), pool, pool_mutex));
   for (Bytes bytes : store->plan_.buffer_bytes) {
     ASSIGN_OR_RETURN(Buffer buffer, allocator.Allocate(Owner::kWeights, bytes));
     store->buffers_.push_back(std::move(buffer));
@@ -26,7 +27,7 @@ Result<std::unique_ptr<CpuWeightStore>> CpuWeightStore::Make(const Graph& graph,
   return store;
 }
 
-Status CpuWeightStore::Store(WeightId id, const WeightView& source) {
+Status HostWeightStore::Store(WeightId id, const WeightView& source) {
   if (id.id < 0 || static_cast<size_t>(id.id) >= stored_.size()) {
     return Internal("weight {} does not exist", id.id);
   }
@@ -51,7 +52,7 @@ Status CpuWeightStore::Store(WeightId id, const WeightView& source) {
   return {};
 }
 
-Status CpuWeightStore::CheckComplete(const WeightPlan& plan) const {
+Status HostWeightStore::CheckComplete(const WeightPlan& plan) const {
   if (plan != plan_) return Internal("the weights were stored for another program");
   for (size_t id = 0; id < stored_.size(); ++id) {
     if (!stored_[id]) return Internal("weight `{}` was never stored", names_[id]);
@@ -59,7 +60,7 @@ Status CpuWeightStore::CheckComplete(const WeightPlan& plan) const {
   return {};
 }
 
-const float* CpuWeightStore::Vector(WeightId id) const {
+const float* HostWeightStore::Vector(WeightId id) const {
   if (!id.valid()) return nullptr;
   return reinterpret_cast<const float*>(PlaceOf(plan_.places[static_cast<size_t>(id.id)]));
 }

@@ -1,11 +1,10 @@
-#include "backend/cpu/step_queue.h"
+#include "backend/host/step_queue.h"
 
-#include "backend/cpu/program.h"
+#include "backend/host/program.h"
 
 namespace tonnage {
 
-StepQueue::StepQueue(ThreadPool& pool, std::mutex& pool_mutex)
-    : pool_(pool), pool_mutex_(pool_mutex), thread_([this] { Work(); }) {}
+StepQueue::StepQueue() : thread_([this] { Work(); }) {}
 
 StepQueue::~StepQueue() {
   {
@@ -16,25 +15,34 @@ StepQueue::~StepQueue() {
   thread_.join();
 }
 
-Event StepQueue::Push(CpuProgram* program) {
+Event StepQueue::Push(HostProgram& program) {
   std::uint64_t sequence = 0;
   {
     std::unique_lock lock(mutex_);
     finished_changed_.wait(lock, [&] { return pushed_.load() - finished_.load() < kCapacity; });
     sequence = pushed_.load() + 1;
-    steps_[sequence % kCapacity] = program;
+    steps_[sequence % kCapacity] = &program;
     pushed_.store(sequence, std::memory_order_release);
   }
   pushed_changed_.notify_one();
   return {sequence};
 }
 
-void StepQueue::Wait(Event event) {
-  if (finished_.load(std::memory_order_acquire) >= event.sequence) return;
+Status StepQueue::Wait(Event event) {
+  if (event.sequence > pushed_.load(std::memory_order_relaxed)) {
+    return Internal("step {} was never submitted", event.sequence);
+  }
+  Drain(event);
+  if (failed_.load(std::memory_order_acquire) > event.sequence) return {};
+  std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+void StepQueue::Drain(Event event) {
+  if (Finished(event)) return;
   // A step takes milliseconds and wants every core: no spinning here.
   std::unique_lock lock(mutex_);
-  finished_changed_.wait(
-      lock, [&] { return finished_.load(std::memory_order_acquire) >= event.sequence; });
+  finished_changed_.wait(lock, [&] { return Finished(event); });
 }
 
 void StepQueue::Work() {
@@ -45,12 +53,13 @@ void StepQueue::Work() {
           lock, [&] { return stopping_ || pushed_.load(std::memory_order_acquire) >= sequence; });
       if (pushed_.load(std::memory_order_acquire) < sequence) return;
     }
-    {
-      std::lock_guard lock(pool_mutex_);
-      steps_[sequence % kCapacity]->Run(pool_);
-    }
+    Status status = steps_[sequence % kCapacity]->RunStep();
     {
       std::lock_guard lock(mutex_);
+      if (!status.ok() && failure_.ok()) {
+        failure_ = std::move(status);
+        failed_.store(sequence, std::memory_order_release);
+      }
       finished_.store(sequence, std::memory_order_release);
     }
     finished_changed_.notify_all();

@@ -1,4 +1,4 @@
-#include "backend/cpu/launch_list.h"
+#include "backend/host/launch_list.h"
 
 #include "kernels/embed/embed.h"
 
@@ -12,7 +12,7 @@ constexpr double kUnpackCost = 2.0;
 
 class Lowering {
  public:
-  Lowering(const ProgramSpec& spec, const CpuPlan& plan, const CpuWeightStore& weights,
+  Lowering(const ProgramSpec& spec, const HostPlan& plan, const HostWeightStore& weights,
            const KernelSet& kernels, const ProgramMemory& memory)
       : spec_(spec),
         graph_(*spec.graph),
@@ -21,9 +21,10 @@ class Lowering {
         kernels_(kernels),
         memory_(memory) {}
 
-  std::vector<std::unique_ptr<Launch>> Run() {
-    for (size_t table = 0; table < plan_.rope_tables.size(); ++table) RopeTable(table);
-    for (size_t n = 0; n < graph_.nodes.size(); ++n) Lower(n);
+  std::vector<std::unique_ptr<Launch>> Run(const NodeRange& range) {
+    const size_t tables = range.begin == 0 ? plan_.rope_tables.size() : 0;
+    for (size_t table = 0; table < tables; ++table) RopeTable(table);
+    for (size_t n = range.begin; n < range.end; ++n) Lower(n);
     EndGroup();
     return std::move(list_);
   }
@@ -271,8 +272,8 @@ class Lowering {
 
   const ProgramSpec& spec_;
   const Graph& graph_;
-  const CpuPlan& plan_;
-  const CpuWeightStore& weights_;
+  const HostPlan& plan_;
+  const HostWeightStore& weights_;
   const KernelSet& kernels_;
   const ProgramMemory& memory_;
   std::unique_ptr<RowGroup> group_;  // row launches that are still being collected
@@ -281,11 +282,12 @@ class Lowering {
 
 }  // namespace
 
-std::vector<std::unique_ptr<Launch>> MakeLaunchList(const ProgramSpec& spec, const CpuPlan& plan,
-                                                    const CpuWeightStore& weights,
+std::vector<std::unique_ptr<Launch>> MakeLaunchList(const ProgramSpec& spec, const NodeRange& range,
+                                                    const HostPlan& plan,
+                                                    const HostWeightStore& weights,
                                                     const KernelSet& kernels,
                                                     const ProgramMemory& memory) {
-  return Lowering(spec, plan, weights, kernels, memory).Run();
+  return Lowering(spec, plan, weights, kernels, memory).Run(range);
 }
 
 }  // namespace tonnage

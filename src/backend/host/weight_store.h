@@ -1,5 +1,6 @@
-// The weights of one model in the CPU's memory: a buffer a layer, every matrix in the layout of its
-// kernel, every vector as f32. Filled by one thread while the model loads, then owned by a program.
+// The weights of one model in memory that the host can reach: a buffer a layer, every matrix in the
+// layout of its kernel, every vector as f32. Filled by one thread while the model loads, then owned
+// by a program.
 #pragma once
 
 #include <memory>
@@ -7,17 +8,17 @@
 #include <vector>
 
 #include "backend/backend.h"
-#include "backend/cpu/plan.h"
+#include "backend/host/plan.h"
 #include "base/thread_pool.h"
 
 namespace tonnage {
 
-class CpuWeightStore final : public WeightStore {
+class HostWeightStore final : public WeightStore {
  public:
   // Allocates everything. `pool` is used under `pool_mutex`; both outlive the store.
-  static Result<std::unique_ptr<CpuWeightStore>> Make(const Graph& graph, WeightPlan plan,
-                                                      Allocator& allocator, ThreadPool& pool,
-                                                      std::mutex& pool_mutex);
+  static Result<std::unique_ptr<HostWeightStore>> Make(const Graph& graph, WeightPlan plan,
+                                                       Allocator& allocator, ThreadPool& pool,
+                                                       std::mutex& pool_mutex);
 
   Status Store(WeightId id, const WeightView& source) override;
 
@@ -29,7 +30,7 @@ class CpuWeightStore final : public WeightStore {
   const float* Vector(WeightId id) const;
 
  private:
-  CpuWeightStore(WeightPlan plan, ThreadPool& pool, std::mutex& pool_mutex)
+  HostWeightStore(WeightPlan plan, ThreadPool& pool, std::mutex& pool_mutex)
       : plan_(std::move(plan)), pool_(pool), pool_mutex_(pool_mutex) {}
   std::uint8_t* PlaceOf(const WeightPlace& place) const {
     return buffers_[place.buffer].data() + place.offset;
