@@ -68,8 +68,8 @@ TEST(Checkpoint, ReadsGgufOutermostDimensionFirst) {
   TemporaryFolder folder;
   GgufParts parts;
   parts.tensors = {GgufTensorInfo("blk.0.ffn_gate_exps.weight", {32, 2, 3}, 3, 0),
-                   GgufTensorInfo("output.weight", {256, 1}, 13, 128)};
-  parts.data = std::string(128 + 176, '\0');
+                   GgufTensorInfo("output.weight", {256, 1}, 16, 128)};
+  parts.data = std::string(128 + 66, '\0');
   const std::string path = folder.Write("model.gguf", parts.Build());
   auto checkpoint = Checkpoint::Open(path);
   ASSERT_TRUE(checkpoint.ok()) << checkpoint.error().message();
@@ -79,9 +79,11 @@ TEST(Checkpoint, ReadsGgufOutermostDimensionFirst) {
   EXPECT_EQ(experts->View().n, 2);
   EXPECT_EQ(experts->View().k, 32);
   EXPECT_EQ(experts->bytes(), 120);
-  EXPECT_NE(
-      checkpoint->Require("output.weight").error().message().find("`output.weight` has type Q5_K"),
-      std::string::npos);
+  EXPECT_NE(checkpoint->Require("output.weight")
+                .error()
+                .message()
+                .find("`output.weight` has type IQ2_XXS"),
+            std::string::npos);
 }
 
 // Two shards, `a` in the first and `b` in the second, with their index.

@@ -94,24 +94,31 @@ TEST(QuantGolden, GgufBlocksAreReadAsTheirPackageReadsThem) {
   EXPECT_EQ(cases, 15);
 }
 
-// `q/affine_b<bits>_g<group>/<dtype>/<kind>/`.
-struct AffineCase {
+// `q/<mode>_b<bits>_g<group>/<dtype>/<kind>/`.
+struct MlxCase {
   Format format;
+  DType source = DType::kF32;
   std::string in, prefix;
 };
-std::optional<AffineCase> ParseAffineCase(const std::string& name) {
+std::optional<MlxCase> ParseMlxCase(const std::string& name) {
   int bits = 0, group = 0;
-  char dtype[16] = {}, kind[32] = {};
-  if (std::sscanf(name.c_str(), "q/affine_b%d_g%d/%15[^/]/%31[^/]/weight", &bits, &group, dtype,
-                  kind) != 4 ||
+  char mode[16] = {}, dtype[16] = {}, kind[32] = {};
+  if (std::sscanf(name.c_str(), "q/%15[^_]_b%d_g%d/%15[^/]/%31[^/]/weight", mode, &bits, &group,
+                  dtype, kind) != 5 ||
       !name.ends_with("/weight")) {
     return std::nullopt;
   }
-  const DType scale = std::strcmp(dtype, "float32") == 0   ? DType::kF32
-                      : std::strcmp(dtype, "float16") == 0 ? DType::kF16
-                                                           : DType::kBF16;
-  return AffineCase{Format::Affine(bits, group, scale), std::string("in/") + dtype + "/" + kind,
-                    name.substr(0, name.size() - std::strlen("weight"))};
+  MlxCase c;
+  c.source = std::strcmp(dtype, "float32") == 0   ? DType::kF32
+             : std::strcmp(dtype, "float16") == 0 ? DType::kF16
+                                                  : DType::kBF16;
+  c.format = Format::Affine(bits, group, c.source);
+  for (FormatKind of : {FormatKind::kMxfp4, FormatKind::kMxfp8, FormatKind::kNvfp4}) {
+    if (Format::Of(of).Name() == mode) c.format = Format::Of(of);
+  }
+  c.in = std::string("in/") + dtype + "/" + kind;
+  c.prefix = name.substr(0, name.size() - std::strlen("weight"));
+  return c;
 }
 
 // The golden file of TONNAGE_ORACLES where that is set, and else our copy of one.
@@ -121,21 +128,24 @@ std::string MlxGolden() {
   return std::string(kGoldenFolder) + "mlx.safetensors";
 }
 
-TEST(QuantGolden, AffineIsWrittenAsMlxsCpuWritesIt) {
+TEST(QuantGolden, IsWrittenAsMlxsCpuWritesIt) {
   const Golden golden(MlxGolden());
   int cases = 0;
   for (const SafetensorsTensor& tensor : golden.tensors.tensors) {
-    const auto c = ParseAffineCase(tensor.name);
+    const auto c = ParseMlxCase(tensor.name);
     if (!c) continue;
     SCOPED_TRACE(tensor.name);
     const std::vector<std::int64_t>& shape = golden.Get(c->in).shape;
-    const QuantizedWeight packed = Pack(c->format, 1, shape[0], shape[1], golden.Floats(c->in));
+    const QuantizedWeight packed =
+        Pack(c->format, 1, shape[0], shape[1], golden.Floats(c->in), {.source = c->source});
     EXPECT_EQ(packed.data, Copy(tensor.data));
     EXPECT_EQ(packed.scales, Copy(golden.Get(c->prefix + "scales").data));
-    EXPECT_EQ(packed.biases, Copy(golden.Get(c->prefix + "biases").data));
+    if (c->format.kind == FormatKind::kAffine) {
+      EXPECT_EQ(packed.biases, Copy(golden.Get(c->prefix + "biases").data));
+    }
     ++cases;
   }
-  EXPECT_EQ(cases, 6 * 3 * 3 * 10);
+  EXPECT_EQ(cases, (6 * 3 + 3) * 3 * 10);
 }
 
 // MLX computes q * scale + bias in the scales' type, we in float32: equal for float32, else within
@@ -144,8 +154,9 @@ TEST(QuantGolden, AffineIsReadAsMlxReadsIt) {
   const Golden golden(MlxGolden());
   int cases = 0;
   for (const SafetensorsTensor& tensor : golden.tensors.tensors) {
-    const auto c = ParseAffineCase(tensor.name);
-    if (!c || golden.tensors.Find(c->prefix + "dequantized") == nullptr) continue;
+    const auto c = ParseMlxCase(tensor.name);
+    if (!c || c->format.kind != FormatKind::kAffine) continue;
+    if (golden.tensors.Find(c->prefix + "dequantized") == nullptr) continue;
     SCOPED_TRACE(tensor.name);
     const std::vector<float> wanted = golden.Floats(c->prefix + "dequantized");
     const std::vector<std::int64_t>& shape = golden.Get(c->in).shape;
@@ -169,6 +180,34 @@ TEST(QuantGolden, AffineIsReadAsMlxReadsIt) {
     ++cases;
   }
   EXPECT_EQ(cases, 6 * 3 * 3 * 2);
+}
+
+// fp4 and fp8 times their scale have few enough bits for any type: only its range rounds them.
+TEST(QuantGolden, FloatModesAreReadAsMlxReadsThem) {
+  const Golden golden(MlxGolden());
+  int cases = 0;
+  for (const SafetensorsTensor& tensor : golden.tensors.tensors) {
+    const auto c = ParseMlxCase(tensor.name);
+    if (!c || c->format.kind == FormatKind::kAffine) continue;
+    if (golden.tensors.Find(c->prefix + "dequantized") == nullptr) continue;
+    SCOPED_TRACE(tensor.name);
+    const std::vector<float> wanted = golden.Floats(c->prefix + "dequantized");
+    const std::vector<std::int64_t>& shape = golden.Get(c->in).shape;
+    WeightView view{.format = c->format, .n = shape[0], .k = shape[1], .data = tensor.data.data()};
+    view.scales = golden.Get(c->prefix + "scales").data.data();
+    std::vector<float> out(wanted.size());
+    for (std::int64_t row = 0; row < view.n; ++row) {
+      UnpackRow(
+          view, row,
+          std::span(out).subspan(static_cast<size_t>(row * view.k), static_cast<size_t>(view.k)));
+    }
+    if (c->source == DType::kF16) {
+      for (float& w : out) w = F16ToF32(F32ToF16(w));
+    }
+    EXPECT_EQ(out, wanted);
+    ++cases;
+  }
+  EXPECT_EQ(cases, 3 * 3 * 2);
 }
 
 }  // namespace

@@ -1,0 +1,232 @@
+#include "quant/pack_mlx.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "base/check.h"
+#include "quant/minifloat.h"
+#include "quant/rounding.h"
+
+namespace tonnage::internal {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr std::size_t kLargestGroup = 128;
+// Minima and maxima are kept in this many lanes, which become a vector.
+constexpr std::size_t kLanes = 8;
+
+void StoreFloat(DType dtype, float value, std::uint8_t* at, std::size_t index) {
+  if (dtype == DType::kF32) {
+    std::memcpy(at + 4 * index, &value, 4);
+    return;
+  }
+  const std::uint16_t bits = dtype == DType::kF16 ? F32ToF16(value) : F32ToBf16(value);
+  std::memcpy(at + 2 * index, &bits, 2);
+}
+
+// Closes the gaps between 8 codes, a byte each: pairs, then fours, then all.
+template <int kBits>
+std::uint64_t Squeeze(std::uint64_t codes) {
+  constexpr std::uint64_t kBytes = 0x00ff00ff00ff00ff, kWords = 0x0000ffff0000ffff;
+  codes = (codes & kBytes) | (codes & ~kBytes) >> (8 - kBits);
+  codes = (codes & kWords) | (codes & ~kWords) >> (16 - 2 * kBits);
+  return (codes & 0xffffffff) | codes >> 32 << (4 * kBits);
+}
+
+template <int kBits>
+void PackBitsOf(const std::uint8_t* codes, std::size_t count, std::uint8_t* out) {
+  for (std::size_t i = 0; i < count; i += 8, out += kBits) {
+    std::uint64_t eight;
+    std::memcpy(&eight, codes + i, 8);
+    eight = Squeeze<kBits>(eight);
+    std::memcpy(out, &eight, kBits);
+  }
+}
+
+struct Range {
+  float min;
+  float max;
+};
+
+// NaN is passed over.
+Range RangeOf(std::span<const float> group, float least_max) {
+  float min[kLanes], max[kLanes];
+  std::fill_n(min, kLanes, kInfinity);
+  std::fill_n(max, kLanes, least_max);
+  for (std::size_t i = 0; i < group.size(); i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      const float w = group[i + lane];
+      min[lane] = w < min[lane] ? w : min[lane];
+      max[lane] = w > max[lane] ? w : max[lane];
+    }
+  }
+  return {*std::min_element(min, min + kLanes), *std::max_element(max, max + kLanes)};
+}
+
+struct AffineScale {
+  float scale;
+  float bias;
+};
+
+AffineScale FindAffineScale(Range range, float highest, bool gpu) {
+  constexpr float kSmallestScale = 1e-7f;
+  float scale = std::max((range.max - range.min) / highest, kSmallestScale);
+  const bool at_min = std::fabs(range.min) > std::fabs(range.max);
+  const float edge = at_min ? range.min : range.max;
+  if (!at_min) scale = -scale;
+  const float q0 = gpu ? std::round(edge / scale) : std::nearbyint(edge / scale);
+  if (q0 == 0) return {scale, 0};
+  return {edge / q0, edge};
+}
+
+template <bool kGpu>
+void FindAffineCodes(std::span<const float> group, AffineScale s, float highest,
+                     std::uint8_t* codes) {
+  for (std::size_t i = 0; i < group.size(); ++i) {
+    const float steps = Clamp((group[i] - s.bias) / s.scale, 0, highest);
+    codes[i] = static_cast<std::uint8_t>(
+        static_cast<std::int32_t>(kGpu ? RoundAway(steps) : RoundEven(steps)));
+  }
+}
+
+float LargestMagnitude(std::span<const float> group) {
+  float largest[kLanes] = {};
+  for (std::size_t i = 0; i < group.size(); i += kLanes) {
+    for (std::size_t lane = 0; lane < kLanes; ++lane) {
+      const float w = std::fabs(group[i + lane]);
+      largest[lane] = w > largest[lane] ? w : largest[lane];
+    }
+  }
+  return *std::max_element(largest, largest + kLanes);
+}
+
+// The least whole n with 2^n >= value, which is finite and above 0.
+int CeilLog2(float value) {
+  int exponent;
+  return std::frexp(value, &exponent) == 0.5f ? exponent - 1 : exponent;
+}
+
+// The scale of a group, as stored and as what its elements are divided by.
+struct FloatScale {
+  std::uint8_t code;
+  float value;
+};
+
+FloatScale PowerOfTwo(float s, bool gpu) {
+  if (!(s < kInfinity)) return {254, 0x1p127f};
+  if (gpu) {
+    const int n = s == 0 ? -127 : std::clamp(CeilLog2(s), -127, 127);
+    return {static_cast<std::uint8_t>(n + 127), std::ldexp(1.f, n)};
+  }
+  const int n = s == 0 ? 0 : CeilLog2(s);
+  return {static_cast<std::uint8_t>(n + 127), std::ldexp(1.f, n)};
+}
+
+FloatScale AsE4m3(float s) {
+  const std::uint8_t code = F32ToE4m3(s);
+  return {code, E4m3ToF32(code)};
+}
+
+// On the CPU a value of the middle goes to the smaller code, and what is small to +0.
+template <bool kGpu>
+std::uint8_t E2m1Code(float value) {
+  const float a = std::fabs(value);
+  const int above = (a > 0.25f) + (a > 1.25f) + (a > 2.5f) + (a > 5.f);
+  if constexpr (kGpu) {
+    const int code = above + (a >= 0.75f) + (a >= 1.75f) + (a >= 3.5f);
+    const int sign = std::bit_cast<std::int32_t>(value) < 0 ? 8 : 0;
+    return static_cast<std::uint8_t>(value == value ? code | sign : 7);
+  }
+  const int code = above + (a > 0.75f) + (a > 1.75f) + (a > 3.5f);
+  const int finite = a < kInfinity ? code : 0;
+  return static_cast<std::uint8_t>(value < 0 && finite > 0 ? finite | 8 : finite);
+}
+
+template <bool kGpu, DType kSource>
+float ScaleDown(float w, float scale, float inverse) {
+  return kGpu ? w * inverse : RoundTo<kSource>(w / scale);
+}
+
+template <bool kGpu, DType kSource>
+void PackFloatRow(FormatKind kind, std::span<const float> row, std::uint8_t* data,
+                  std::uint8_t* scales) {
+  const std::size_t group = kind == FormatKind::kNvfp4 ? 16 : 32;
+  const bool wide = kind == FormatKind::kMxfp8;
+  for (; !row.empty(); row = row.subspan(group)) {
+    const float s = RoundTo < kGpu
+                        ? DType::kF32
+                        : kSource > (LargestMagnitude(row.first(group)) / (wide ? 448 : 6));
+    const FloatScale scale = kind == FormatKind::kNvfp4 ? AsE4m3(s) : PowerOfTwo(s, kGpu);
+    *scales++ = scale.code;
+    const float inverse = scale.value == 0 ? 0 : 1 / scale.value;
+    if (wide) {
+      for (std::size_t i = 0; i < group; ++i)
+        data[i] = F32ToE4m3(ScaleDown<kGpu, kSource>(row[i], scale.value, inverse));
+      data += group;
+      continue;
+    }
+    std::uint8_t codes[32];
+    for (std::size_t i = 0; i < group; ++i)
+      codes[i] = E2m1Code<kGpu>(ScaleDown<kGpu, kSource>(row[i], scale.value, inverse));
+    PackBitsOf<4>(codes, group, data);
+    data += group / 2;
+  }
+}
+
+}  // namespace
+
+void PackBits(const std::uint8_t* codes, std::size_t count, int bits, std::uint8_t* out) {
+  switch (bits) {
+    case 2:
+      return PackBitsOf<2>(codes, count, out);
+    case 3:
+      return PackBitsOf<3>(codes, count, out);
+    case 4:
+      return PackBitsOf<4>(codes, count, out);
+    case 5:
+      return PackBitsOf<5>(codes, count, out);
+    case 6:
+      return PackBitsOf<6>(codes, count, out);
+    case 8:
+      return PackBitsOf<8>(codes, count, out);
+    default:
+      CHECK(false) << "no codes of " << bits << " bits";
+  }
+}
+
+void PackAffine(const Format& format, PackProfile profile, std::span<const float> row,
+                std::uint8_t* data, std::uint8_t* scales, std::uint8_t* biases) {
+  const auto group = static_cast<std::size_t>(format.group);
+  CHECK_LE(group, kLargestGroup);
+  const bool gpu = profile == PackProfile::kMlxGpu;
+  const auto highest = static_cast<float>((1 << format.bits) - 1);
+  for (std::size_t index = 0; !row.empty(); ++index, row = row.subspan(group)) {
+    const std::span<const float> w = row.first(group);
+    const AffineScale s = FindAffineScale(RangeOf(w, gpu ? 0 : -kInfinity), highest, gpu);
+    StoreFloat(format.scale_dtype, s.scale, scales, index);
+    StoreFloat(format.scale_dtype, s.bias, biases, index);
+    std::uint8_t codes[kLargestGroup];
+    if (gpu) {
+      FindAffineCodes<true>(w, s, highest, codes);
+    } else {
+      FindAffineCodes<false>(w, s, highest, codes);
+    }
+    PackBits(codes, group, format.bits, data);
+    data += group / 8 * static_cast<std::size_t>(format.bits);
+  }
+}
+
+void PackMlxFloat(FormatKind kind, const PackOptions& options, std::span<const float> row,
+                  std::uint8_t* data, std::uint8_t* scales) {
+  if (options.profile == PackProfile::kMlxGpu)
+    return PackFloatRow<true, DType::kF32>(kind, row, data, scales);
+  if (options.source == DType::kF16)
+    return PackFloatRow<false, DType::kF16>(kind, row, data, scales);
+  if (options.source == DType::kBF16)
+    return PackFloatRow<false, DType::kBF16>(kind, row, data, scales);
+  PackFloatRow<false, DType::kF32>(kind, row, data, scales);
+}
+
+}  // namespace tonnage::internal
