@@ -282,7 +282,15 @@ const GgmlType* FindGgmlType(std::uint32_t id) {
   return nullptr;
 }
 
-Result<Gguf> Gguf::Parse(std::span<const std::uint8_t> file) {
+// All that stands before the tensors' data.
+struct Gguf::Head {
+  Gguf gguf;  // with its metadata
+  std::vector<TensorInfo> infos;
+  std::uint64_t alignment;
+  std::uint64_t bytes;
+};
+
+Result<Gguf::Head> Gguf::ReadHead(std::span<const std::uint8_t> file) {
   GgufCursor cursor(file);
   RETURN_IF_ERROR(CheckHeader(cursor));
   ASSIGN_OR_RETURN(const auto tensor_count, cursor.Read<std::uint64_t>());
@@ -299,11 +307,23 @@ Result<Gguf> Gguf::Parse(std::span<const std::uint8_t> file) {
                       alignment, kLargestAlignment);
   }
   ASSIGN_OR_RETURN(std::vector<TensorInfo> infos, ReadTensorInfos(cursor, tensor_count));
-  const auto data_begin =
-      static_cast<std::uint64_t>(RoundUp(static_cast<std::int64_t>(cursor.position()), alignment));
-  RETURN_IF_ERROR(PlaceTensors(infos, file, data_begin, static_cast<std::uint64_t>(alignment)));
-  gguf.tensors_.reserve(infos.size());
-  for (const TensorInfo& info : infos) gguf.tensors_.push_back(info.tensor);
+  return Head{std::move(gguf), std::move(infos), static_cast<std::uint64_t>(alignment),
+              cursor.position()};
+}
+
+Result<std::uint64_t> Gguf::HeaderBytes(std::span<const std::uint8_t> beginning) {
+  ASSIGN_OR_RETURN(const Head head, ReadHead(beginning));
+  return head.bytes;
+}
+
+Result<Gguf> Gguf::Parse(std::span<const std::uint8_t> file) {
+  ASSIGN_OR_RETURN(Head head, ReadHead(file));
+  const auto data_begin = static_cast<std::uint64_t>(
+      RoundUp(static_cast<std::int64_t>(head.bytes), static_cast<std::int64_t>(head.alignment)));
+  RETURN_IF_ERROR(PlaceTensors(head.infos, file, data_begin, head.alignment));
+  Gguf gguf = std::move(head.gguf);
+  gguf.tensors_.reserve(head.infos.size());
+  for (const TensorInfo& info : head.infos) gguf.tensors_.push_back(info.tensor);
   return gguf;
 }
 

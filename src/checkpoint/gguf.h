@@ -70,6 +70,9 @@ struct GgufTensor {
 class Gguf {
  public:
   static Result<Gguf> Parse(std::span<const std::uint8_t> file);
+  // How long the metadata and the tensors' descriptions are, given at least that much of a file.
+  // Unreadable when `beginning` breaks off before their end, as when they are malformed.
+  static Result<std::uint64_t> HeaderBytes(std::span<const std::uint8_t> beginning);
 
   std::span<const GgufEntry> metadata() const { return metadata_; }  // in the order of their keys
   std::span<const GgufTensor> tensors() const { return tensors_; }   // in the file's order
@@ -92,6 +95,8 @@ class Gguf {
 
  private:
   static Error MissingKey(std::string_view key);
+  struct Head;
+  static Result<Head> ReadHead(std::span<const std::uint8_t> file);
 
   std::vector<GgufEntry> metadata_;
   std::vector<GgufTensor> tensors_;

@@ -147,5 +147,17 @@ TEST(Gguf, ReadsTheOraclesVocabularies) {
   }
 }
 
+TEST(GgufTest, TheHeaderIsKnownFromTheFilesBeginning) {
+  GgufParts parts;
+  parts.Add("a", GgufType::kString, GgufString("text"));
+  parts.tensors = {GgufTensorInfo("t", {4}, 0, 0)};
+  parts.data = std::string(16, 'x');
+  const std::string file = parts.Build();
+  size_t header = 0;
+  while (!Gguf::HeaderBytes(AsBytes(file.substr(0, header))).ok()) ++header;
+  EXPECT_EQ(*Gguf::HeaderBytes(AsBytes(file)), header);
+  EXPECT_EQ(file.size(), RoundUp(static_cast<std::int64_t>(header), 32) + 16u);
+}
+
 }  // namespace
 }  // namespace tonnage

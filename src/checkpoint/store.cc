@@ -15,7 +15,7 @@ bool IsPlainWord(std::string_view word) {
   return !word.empty() && word.front() != '.' &&
          std::all_of(word.begin(), word.end(), [](unsigned char c) {
            return std::isalnum(c) != 0 ||
-                  std::string_view("-_.:@").find(c) != std::string_view::npos;
+                  std::string_view("-_.:@+=").find(c) != std::string_view::npos;
          });
 }
 
@@ -26,7 +26,7 @@ Status CheckName(std::string_view name) {
                                                            IsPlainWord(name.substr(slash + 1));
   if (plain) return {};
   return InvalidArgument(
-      "{} is not a model name: use letters, digits, '-', '_', '.', ':' and '@', with one '/' at "
+      "{} is not a model name: use letters, digits, '-', '_', '.' and ':', with one '/' at "
       "most",
       Quoted(name));
 }
@@ -92,19 +92,21 @@ Result<bool> RemoveTree(const fs::path& root, std::string_view name) {
 Result<fs::path> ModelStore::Resolve(std::string_view model) const {
   std::error_code ignored;
   if (fs::exists(fs::path(model), ignored)) return fs::path(model);
-  const Status name = CheckName(model);
-  if (!name.ok()) {
-    if (model.find('/') == std::string_view::npos) return name.error();
+  const bool slash = model.find('/') != std::string_view::npos;
+  const bool file = model.ends_with(".gguf") && model.find(':') == std::string_view::npos;
+  if (file || (slash && !CheckName(model).ok()))
     return Unreadable("{}: no such file or folder", model);
-  }
-  const fs::path folder = root_ / "models" / model;
+  return Find(model);
+}
+
+Result<fs::path> ModelStore::Find(std::string_view name) const {
+  RETURN_IF_ERROR(CheckName(name));
+  const fs::path folder = root_ / "models" / name;
   if (HoldsFiles(folder)) return Openable(folder);
-  if (model.ends_with(".gguf") && model.find(':') == std::string_view::npos)
-    return Unreadable("{}: no such file", model);
   return Unreadable(
       "no model `{}` in {}: `tonnage list` shows what is there, `tonnage pull {}` fetches one that "
       "can be",
-      model, (root_ / "models").string(), model);
+      name, (root_ / "models").string(), name);
 }
 
 Result<std::vector<StoredModel>> ModelStore::List() const {
@@ -159,6 +161,7 @@ Status ModelStore::FinishAdd(std::string_view name) {
   if (!error) fs::rename(from, to, error);
   if (error) return Failed(to, error);
   if (from.parent_path() != root_ / "partial") fs::remove(from.parent_path(), error);
+  RETURN_IF_ERROR(RemoveTree(root_ / "downloads", name));
   return {};
 }
 

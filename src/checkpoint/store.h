@@ -31,12 +31,15 @@ class ModelStore {
   // with what to do, when it is neither.
   Result<std::filesystem::path> Resolve(std::string_view model) const;
 
+  // The model of that name in the store.
+  Result<std::filesystem::path> Find(std::string_view name) const;
+
   // By name.
   Result<std::vector<StoredModel>> List() const;
   Status Remove(std::string_view name);
 
   // A fresh folder for a model on its way in, and the rename that makes it appear, replacing an
-  // older one.
+  // older one and clearing its download folder.
   Result<std::filesystem::path> BeginAdd(std::string_view name);
   Status FinishAdd(std::string_view name);
 

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/result.h"
+#include "checkpoint/hub/hub.h"
 
 namespace tonnage::cli {
 
@@ -17,7 +18,9 @@ namespace tonnage::cli {
 // environment.
 struct Environment {
   std::string home;  // the model store: TONNAGE_HOME, else the user's data directory + /tonnage
-  std::string memory_limit;  // TONNAGE_MEMORY_LIMIT, unparsed; empty when unset
+  std::string memory_limit;    // TONNAGE_MEMORY_LIMIT, unparsed; empty when unset
+  hub::Settings hub;           // HF_ENDPOINT, HF_TOKEN and what else its own client reads
+  std::string hub_token_file;  // where that client keeps a token when HF_TOKEN is unset
   bool stdin_is_terminal = false;
   bool stdout_is_terminal = false;
   bool stderr_is_terminal = false;

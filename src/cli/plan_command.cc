@@ -8,6 +8,7 @@
 
 #include "base/json.h"
 #include "cli/commands.h"
+#include "cli/hub_model.h"
 #include "cli/plan.h"
 #include "cli/runtime.h"
 
@@ -97,10 +98,11 @@ void DefinePlan(CLI::App& app, const Environment& environment, Action& action) {
   options->AddTo(app);
   app.add_flag("--json", *json, "one JSON object: the budget, and a row a context");
   app.footer(
-      "Reads only the checkpoint's header. Exits with 3 when not even the smallest context fits.");
+      "Reads only the checkpoint's header, also of a model on a hub (org/name). Exits with 3 when "
+      "not even the smallest context fits.");
   app.callback([&, options, json] {
     action = [&environment, options, json]() -> Status {
-      ASSIGN_OR_RETURN(const auto runtime, Runtime::Open(*options, environment));
+      ASSIGN_OR_RETURN(const auto runtime, OpenForPlan(*options, environment));
       return ShowPlans(*runtime, *options, *json, environment);
     };
   });

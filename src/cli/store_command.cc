@@ -1,12 +1,8 @@
-// list, pull and rm: what is in the model store.
-#include <fmt/format.h>
-#include <unistd.h>
-
+// list and rm: what is in the model store.
 #include <cstdio>
 #include <memory>
 
 #include "base/json.h"
-#include "checkpoint/catalog.h"
 #include "checkpoint/store.h"
 #include "cli/commands.h"
 
@@ -34,39 +30,12 @@ Status List(const Environment& environment, bool json) {
   return {};
 }
 
-Status Pull(const Environment& environment, const std::string& name) {
-  const CatalogEntry* entry = FindInCatalog(name);
-  if (entry == nullptr) {
-    std::string known;
-    for (const CatalogEntry& row : Catalog())
-      known += fmt::format("\n  {:12} {}", row.name, row.description);
-    return InvalidArgument("no model `{}` to pull. These can be:{}", name, known);
-  }
-  ModelStore store(environment.home);
-  if (auto present = store.Resolve(name); present.ok()) {
-    std::fprintf(stderr, "%s is already here: %s\n", name.c_str(), present->c_str());
-    return {};
-  }
-  std::fprintf(stderr, "Fetching %s (%s, %s) ...\n", name.c_str(),
-               std::string(entry->description).c_str(), FormatBytes(entry->bytes).c_str());
-  RETURN_IF_ERROR(PullFromCatalog(*entry, store));
-  std::fprintf(stderr, "%s is ready in %s. Chat with it: tonnage run %s\n", name.c_str(),
-               environment.home.c_str(), name.c_str());
-  return {};
-}
-
 }  // namespace
 
 void DefineList(CLI::App& app, const Environment& environment, Action& action) {
   auto json = std::make_shared<bool>(false);
   app.add_flag("--json", *json, "one JSON array: name, path, bytes");
   app.callback([&, json] { action = [&environment, json] { return List(environment, *json); }; });
-}
-
-void DefinePull(CLI::App& app, const Environment& environment, Action& action) {
-  auto name = std::make_shared<std::string>();
-  app.add_option("NAME", *name, "a model of the catalog, such as smollm2")->required();
-  app.callback([&, name] { action = [&environment, name] { return Pull(environment, *name); }; });
 }
 
 void DefineRm(CLI::App& app, const Environment& environment, Action& action) {

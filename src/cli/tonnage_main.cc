@@ -17,7 +17,7 @@ constexpr std::string_view kInside =
 constexpr Command kCommands[] = {
     {"run", kPeople, "one answer, or a chat", DefineRun},
     {"plan", kPeople, "what a load would take, and whether it fits; loads nothing", DefinePlan},
-    {"pull", kPeople, "fetch a model into the store", DefinePull},
+    {"pull", kPeople, "fetch a model into the store, from the catalog or from a hub", DefinePull},
     {"list", kPeople, "the models in the store", DefineList},
     {"rm", kPeople, "remove a model from the store", DefineRm},
     {"inspect", kPeople, "what a model file holds: config, tensors, tokenizer, template",
@@ -38,6 +38,7 @@ constexpr const char* kFooter =
     "  tonnage run smollm2            chat with it\n"
     "  tonnage run smollm2 \"Why is the sky blue?\"\n"
     "  tonnage plan smollm2           what it would take, before anything is loaded\n"
+    "  tonnage pull org/name          fetch a model of a Hugging Face hub\n"
     "\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage, 3 refused by the quote, 4 model or file not "
     "readable,\n"

@@ -1,0 +1,69 @@
+#include "cli/hub_model.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <utility>
+
+#include "checkpoint/hub/headers.h"
+#include "checkpoint/hub/name.h"
+#include "checkpoint/store.h"
+#include "cli/interrupt.h"
+
+namespace tonnage::cli {
+
+hub::Settings HubSettings(const Environment& environment) {
+  hub::Settings settings = environment.hub;
+  if (settings.token.empty()) std::ifstream(environment.hub_token_file) >> settings.token;
+  return settings;
+}
+
+std::string Describe(const hub::Repository& repository) {
+  const size_t count = repository.files().size();
+  return fmt::format("{} at {}{}: {} file{}, {}", repository.name().StoreName(),
+                     repository.commit().substr(0, 7),
+                     repository.offline() ? ", as the cache has it" : "", count,
+                     count == 1 ? "" : "s", FormatBytes(repository.bytes()));
+}
+
+Result<std::unique_ptr<Runtime>> OpenHeaders(const hub::Repository& repository,
+                                             const ModelOptions& options,
+                                             const Environment& environment) {
+  // Once the model is open its files are mapped, and the folder may go.
+  ASSIGN_OR_RETURN(
+      const hub::HeaderFolder headers,
+      hub::HeaderFolder::Fetch(repository, std::filesystem::path(environment.home) / "partial"));
+  auto runtime = Runtime::OpenAt(headers.model().string(), options, environment);
+  if (!runtime.ok()) {
+    // The header's folder means nothing to anybody: the model's name stands for it.
+    std::string message = runtime.error().message();
+    const std::string folder = headers.model().string();
+    for (size_t at = message.find(folder); at != std::string::npos; at = message.find(folder))
+      message.replace(at, folder.size(), repository.name().StoreName());
+    return Error(runtime.error().code(), std::move(message));
+  }
+  return runtime;
+}
+
+Result<std::unique_ptr<Runtime>> OpenForPlan(const ModelOptions& options,
+                                             const Environment& environment) {
+  const ModelStore store(environment.home);
+  const auto local = store.Resolve(options.model);
+  if (local.ok()) return Runtime::OpenAt(local->string(), options, environment);
+  const auto name = hub::ModelName::Parse(options.model);
+  const bool file = options.model.ends_with(".gguf") && name.ok() && name->file.empty();
+  if (!name.ok() || file) return local.error();
+  if (const auto stored = store.Find(name->StoreName()); stored.ok())
+    return Runtime::OpenAt(stored->string(), options, environment);
+  const InterruptFlag interrupt;
+  hub::Hub hub(HubSettings(environment), interrupt.flag());
+  Result<hub::Repository> repository = hub::Repository::Open(hub, *name);
+  if (!repository.ok())
+    return repository.error().In(fmt::format("{} is neither here nor in the store", options.model));
+  std::fprintf(stderr, "%s\n", Describe(*repository).c_str());
+  return OpenHeaders(*repository, options, environment);
+}
+
+}  // namespace tonnage::cli
