@@ -94,7 +94,7 @@ TEST_F(ApiTest, FailuresSayWhatToDo) {
       folder_, {.on_progress = [](std::int64_t done, std::int64_t) { return done == 0; }});
   EXPECT_EQ(stopped.failure().code, FailureCode::kCancelled);
   const auto too_long = model_->Complete(std::string(600, 'x'));
-  EXPECT_EQ(too_long.failure().code, FailureCode::kInvalidArgument);
+  EXPECT_EQ(too_long.failure().code, FailureCode::kTooLong);
   EXPECT_THAT(too_long.failure().message, HasSubstr("600 tokens, but the context is 512"));
 }
 

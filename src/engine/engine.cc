@@ -28,7 +28,7 @@ Engine::Engine(LoadedModel model, QueueLimits queue)
   slots_.reserve(rows);
   logit_rows_.reserve(static_cast<size_t>(model_.step.logit_rows));
   status_.free_slots = pages_.free_slots();
-  status_.free_pages = pages_.free_pages();
+  status_.pages = status_.free_pages = pages_.free_pages();
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -93,12 +93,13 @@ Status Engine::Enqueue(std::span<const SequencePtr> sequences) {
     const auto count = static_cast<std::int64_t>(sequences.size());
     const std::int64_t tokens = status_.waiting_tokens + count * sequences.front()->prompt_tokens();
     // Requests that free slots await are no burden on the queue.
-    if (status_.waiting + count > status_.free_slots &&
-        (status_.waiting + count > queue_limits_.requests || tokens > queue_limits_.tokens)) {
+    const std::int64_t beyond = status_.waiting + count - status_.free_slots;
+    if (beyond > 0 && (beyond > queue_limits_.requests || tokens > queue_limits_.tokens)) {
       return Busy("the queue is full: {} requests with {} tokens wait, and {} and {} may",
                   status_.waiting, FormatThousands(status_.waiting_tokens), queue_limits_.requests,
                   FormatThousands(queue_limits_.tokens));
     }
+    if (status_.running + status_.waiting == 0) status_.stepped_at = Clock::now();
     status_.waiting += count;
     status_.waiting_tokens = tokens;
     waiting_.insert(waiting_.end(), sequences.begin(), sequences.end());

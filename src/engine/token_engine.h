@@ -24,10 +24,12 @@ struct EngineStatus {
   std::int64_t waiting_tokens = 0;
   std::int64_t free_slots = 0;
   std::int64_t free_pages = 0;
+  std::int64_t pages = 0;  // in all
   std::uint64_t steps = 0;
-  Clock::time_point stepped_at = {};  // the last sign of life of what steps
-  Clock::duration mean_run = {};      // of late: from a request's slot to its end
-  Status health = {};                 // the fault that stopped the engine
+  Clock::time_point stepped_at =
+      {};                         // the last sign of life of what steps, or when work came to it
+  Clock::duration mean_run = {};  // of late: from a request's slot to its end
+  Status health = {};             // the fault that stopped the engine
 };
 
 class TokenEngine {

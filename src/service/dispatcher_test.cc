@@ -203,8 +203,9 @@ TEST_F(DispatcherTest, WhatCannotRunIsRefusedOnce) {
   EXPECT_EQ(refusal(Greedy("x", 5), 0).code(), Code::kInvalidArgument);
   EXPECT_EQ(refusal(Greedy("x", 5), 257).code(), Code::kInvalidArgument);
   TextRequest messages = Greedy("", 5);
-  messages.messages = Json::array({{{"role", 3}}});
-  EXPECT_FALSE(refusal(messages, 1).message().empty());
+  messages.messages = Json::array();
+  messages.template_variables = Json::array();
+  EXPECT_EQ(refusal(messages, 1).code(), Code::kInvalidArgument);
 }
 
 TEST_F(DispatcherTest, CancellingFreesTheSlotAtTheNextStep) {
