@@ -28,6 +28,10 @@ Result<Template> Template::Parse(std::string_view source) {
   return Template(std::move(impl));
 }
 
+bool Template::Mentions(std::string_view variable) const {
+  return impl_->source.find(variable) != std::string::npos;
+}
+
 Result<std::string> Template::Render(const Json& variables, const RenderOptions& options) const {
   if (!variables.is_object()) return InvalidArgument("a template's variables are a JSON object");
   Renderer renderer(variables, options);

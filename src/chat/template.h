@@ -33,6 +33,9 @@ class Template {
   // whatever else.
   Result<std::string> Render(const Json& variables, const RenderOptions& options) const;
 
+  // Whether its source has the name at all: without it, no variable of that name is heeded.
+  bool Mentions(std::string_view variable) const;
+
  private:
   struct Impl;
   explicit Template(std::unique_ptr<const Impl> impl);

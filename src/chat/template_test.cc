@@ -72,6 +72,12 @@ TEST(Template, TheSandboxDoesNotLetValuesChange) {
   EXPECT_EQ(Render("{{ [].append is defined }}{{ ''.__class__ }}"), "False");
 }
 
+TEST(Template, KnowsWhatItMentions) {
+  const auto parsed = Template::Parse("{% if enable_thinking %}<think>{% endif %}");
+  EXPECT_TRUE(parsed->Mentions("enable_thinking"));
+  EXPECT_FALSE(parsed->Mentions("reasoning_effort"));
+}
+
 TEST(Template, VariablesMustBeAnObject) {
   EXPECT_EQ(Render("x", Json::array()), "error: a template's variables are a JSON object");
 }

@@ -120,6 +120,10 @@ class TextEngine {
   TokenEngine& engine() const { return engine_; }
   const ModelText& text() const { return text_; }
   bool has_template() const { return template_.has_value(); }
+  // Whether the template can heed a variable of that name.
+  bool TemplateMentions(std::string_view variable) const {
+    return template_ && template_->Mentions(variable);
+  }
 
  private:
   TextEngine(TokenEngine& engine, ModelText text, std::optional<chat::Template> chat_template,
