@@ -1,0 +1,8 @@
+// Any bytes as the body of a chat request.
+#include "server/openai/fuzzing.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  tonnage::openai::CheckParser(tonnage::openai::ParseChat,
+                               {reinterpret_cast<const char*>(data), size});
+  return 0;
+}

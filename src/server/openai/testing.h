@@ -1,0 +1,213 @@
+// What tests of the protocol stand on: a toy model with a tokenizer of one token a byte, served by
+// a dispatcher, and a client that keeps what it is sent.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/testing.h"
+#include "server/openai/routes.h"
+
+namespace tonnage::openai {
+
+// Any thread.
+class FakeResponder final : public http::Responder {
+ public:
+  void Reply(http::Response response) override {
+    std::lock_guard lock(mutex_);
+    EXPECT_FALSE(begun_ || ended_);
+    head_ = std::move(response);
+    body_ = head_.body;
+    ended_ = true;
+    changed_.notify_all();
+  }
+  void Begin(http::Response head) override {
+    std::lock_guard lock(mutex_);
+    EXPECT_FALSE(begun_ || ended_);
+    head_ = std::move(head);
+    body_ = head_.body;
+    begun_ = true;
+    changed_.notify_all();
+  }
+  void Write(std::string_view piece) override {
+    std::lock_guard lock(mutex_);
+    EXPECT_TRUE(begun_ && !ended_) << piece;
+    body_ += piece;
+    ++writes_;
+    changed_.notify_all();
+  }
+  void End() override {
+    std::lock_guard lock(mutex_);
+    EXPECT_TRUE(begun_ && !ended_);
+    ended_ = true;
+    changed_.notify_all();
+  }
+  std::size_t pending_bytes() const override {
+    std::lock_guard lock(mutex_);
+    return reads_ ? 0 : body_.size();
+  }
+  void WhenBelow(std::size_t bytes, std::function<void()> callback) override {
+    {
+      std::lock_guard lock(mutex_);
+      if (!reads_ && body_.size() >= bytes) {
+        when_below_ = std::move(callback);
+        return;
+      }
+    }
+    callback();
+  }
+  bool gone() const override { return false; }
+  void OnGone(std::function<void()> callback) override { on_gone_ = std::move(callback); }
+
+  // The client's side.
+  void Go() { on_gone_(); }
+  void Read(bool reads) {
+    std::function<void()> callback;
+    {
+      std::lock_guard lock(mutex_);
+      reads_ = reads;
+      if (reads) callback = std::exchange(when_below_, nullptr);
+    }
+    if (callback) callback();
+  }
+  void WaitForEnd() {
+    WaitFor([this] { return ended_; });
+  }
+  void WaitForWrites(int count) {
+    WaitFor([&] { return writes_ >= count; });
+  }
+  const http::Response& head() const { return head_; }
+  std::string body() const {
+    std::lock_guard lock(mutex_);
+    return body_;
+  }
+  bool ended() const {
+    std::lock_guard lock(mutex_);
+    return ended_;
+  }
+
+ private:
+  template <typename F>
+  void WaitFor(F condition) {
+    std::unique_lock lock(mutex_);
+    EXPECT_TRUE(changed_.wait_for(lock, std::chrono::seconds(30), condition)) << body_;
+  }
+
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  http::Response head_;
+  std::string body_;
+  int writes_ = 0;
+  bool begun_ = false, ended_ = false, reads_ = true;
+  std::function<void()> on_gone_, when_below_;
+};
+
+class ToyDirectory final : public ModelDirectory {
+ public:
+  explicit ToyDirectory(std::shared_ptr<const TextEngine> engine) : engine_(std::move(engine)) {}
+  std::vector<ModelCard> List() const override {
+    return {{.name = "org/toy",
+             .architecture = "toy",
+             .created_s = 1'700'000'000,
+             .context_tokens = 2000,
+             .slots = 4,
+             .chats = true}};
+  }
+  Result<std::shared_ptr<const TextEngine>> Find(std::string_view name) const override {
+    if (name != "org/toy") return Unreadable("no model \"{}\"; there is org/toy", name);
+    return engine_;
+  }
+
+ private:
+  const std::shared_ptr<const TextEngine> engine_;
+};
+
+class ToyService {
+ public:
+  explicit ToyService(std::int64_t slots = 4, QueueLimits queue = {})
+      : engine_(ToyModel({.vocab = 256, .context_tokens = 2000, .slots = slots}, backend_), queue) {
+    auto text = OpenModelText(TONNAGE_SOURCE_DIR "/tests/golden/tiny_chat");
+    EXPECT_TRUE(text.ok()) << text.error().message();
+    auto made = TextEngine::Make(engine_, std::move(*text), [] { return chat::LocalTime{}; });
+    EXPECT_TRUE(made.ok()) << made.error().message();
+    text_engine_ = std::move(*made);
+    dispatcher_ = std::make_shared<Dispatcher>();
+    routes_ = Routes({.models = std::make_shared<ToyDirectory>(text_engine_),
+                      .dispatcher = dispatcher_,
+                      .version = "1.2.3",
+                      .unix_s = [] { return 1'700'000'001; },
+                      .random = [this] { return ++random_; },
+                      .warn = [this](std::string_view text) { warnings_ += text; }});
+  }
+
+  std::shared_ptr<FakeResponder> Send(const std::string& method, const std::string& path,
+                                      const std::string& body = {},
+                                      std::shared_ptr<FakeResponder> client = nullptr) {
+    if (client == nullptr) client = std::make_shared<FakeResponder>();
+    for (const http::Route& route : routes_) {
+      const bool below = route.path.ends_with("/*") &&
+                         path.starts_with(route.path.substr(0, route.path.size() - 1));
+      if (route.method != method || (route.path != path && !below)) continue;
+      route.handler({.method = method, .path = path, .query = {}, .headers = {}, .body = body},
+                    client);
+      return client;
+    }
+    ADD_FAILURE() << "no route for " << path;
+    return client;
+  }
+  std::shared_ptr<FakeResponder> Chat(const std::string& more) {
+    return Send("POST", "/v1/chat/completions",
+                R"({"model":"org/toy","messages":[{"role":"user","content":"Hi"}],)" + more + "}");
+  }
+  std::shared_ptr<FakeResponder> Complete(const std::string& more) {
+    return Send("POST", "/v1/completions", R"({"model":"org/toy",)" + more + "}");
+  }
+
+  ToyBackend& backend() { return backend_; }
+  Engine& engine() { return engine_; }
+  const TextEngine& text_engine() const { return *text_engine_; }
+  Dispatcher& dispatcher() { return *dispatcher_; }
+  const std::string& warnings() const { return warnings_; }
+
+ private:
+  ToyBackend backend_;
+  Engine engine_;
+  std::shared_ptr<const TextEngine> text_engine_;
+  std::shared_ptr<Dispatcher> dispatcher_;
+  std::vector<http::Route> routes_;
+  std::uint64_t random_ = 0;
+  std::string warnings_;
+};
+
+// The JSON of each event of a stream, without the "[DONE]"; `done` tells whether that came last.
+inline std::vector<Json> Events(const std::string& stream, bool* done = nullptr) {
+  std::vector<Json> events;
+  if (done != nullptr) *done = false;
+  for (std::size_t at = 0; at < stream.size();) {
+    const std::size_t end = stream.find("\n\n", at);
+    EXPECT_NE(end, std::string::npos) << "the stream ends within an event";
+    if (end == std::string::npos) break;
+    const std::string_view event = std::string_view(stream).substr(at, end - at);
+    at = end + 2;
+    EXPECT_TRUE(event.starts_with("data: ")) << event;
+    if (event == "data: [DONE]") {
+      EXPECT_EQ(at, stream.size()) << "something after [DONE]";
+      if (done != nullptr) *done = true;
+      continue;
+    }
+    auto json = ParseJson(event.substr(6));
+    EXPECT_TRUE(json.ok()) << event;
+    if (json.ok()) events.push_back(std::move(*json));
+  }
+  return events;
+}
+
+}  // namespace tonnage::openai
