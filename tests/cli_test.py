@@ -46,7 +46,7 @@ class Usage(unittest.TestCase):
     def test_help_lists_every_command_and_exit_code(self):
         run = tonnage("--help")
         self.assertEqual(run.returncode, 0)
-        for word in ("run", "plan", "pull", "list", "rm", "inspect", "bench", "tokenize", "detokenize", "render", "logits",
+        for word in ("run", "serve", "plan", "pull", "list", "rm", "inspect", "bench", "tokenize", "detokenize", "render", "logits",
                      "Exit codes", "TONNAGE_HOME"):
             self.assertIn(word, run.stdout)
 

@@ -21,6 +21,7 @@ struct Environment {
   std::string memory_limit;    // TONNAGE_MEMORY_LIMIT, unparsed; empty when unset
   hub::Settings hub;           // HF_ENDPOINT, HF_TOKEN and what else its own client reads
   std::string hub_token_file;  // where that client keeps a token when HF_TOKEN is unset
+  std::string api_key;         // TONNAGE_API_KEY; empty when unset
   bool stdin_is_terminal = false;
   bool stdout_is_terminal = false;
   bool stderr_is_terminal = false;

@@ -15,6 +15,7 @@ void DefinePull(CLI::App& app, const Environment& environment, Action& action);
 void DefineRender(CLI::App& app, const Environment& environment, Action& action);
 void DefineRm(CLI::App& app, const Environment& environment, Action& action);
 void DefineRun(CLI::App& app, const Environment& environment, Action& action);
+void DefineServe(CLI::App& app, const Environment& environment, Action& action);
 void DefineTokenize(CLI::App& app, const Environment& environment, Action& action);
 void DefineVersion(CLI::App& app, const Environment& environment, Action& action);
 

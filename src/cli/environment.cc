@@ -52,6 +52,7 @@ Environment Environment::FromProcess() {
   environment.home = Variable("TONNAGE_HOME");
   if (environment.home.empty()) environment.home = DataDirectory() + "/tonnage";
   environment.memory_limit = Variable("TONNAGE_MEMORY_LIMIT");
+  environment.api_key = Variable("TONNAGE_API_KEY");
   ReadHub(environment);
   environment.stdin_is_terminal = isatty(STDIN_FILENO) == 1;
   environment.stdout_is_terminal = isatty(STDOUT_FILENO) == 1;

@@ -16,6 +16,7 @@ constexpr std::string_view kInside =
 
 constexpr Command kCommands[] = {
     {"run", kPeople, "one answer, or a chat", DefineRun},
+    {"serve", kPeople, "serve a model over HTTP, in OpenAI's protocol", DefineServe},
     {"plan", kPeople, "what a load would take, and whether it fits; loads nothing", DefinePlan},
     {"pull", kPeople, "fetch a model into the store, from the catalog or from a hub", DefinePull},
     {"list", kPeople, "the models in the store", DefineList},

@@ -24,6 +24,9 @@ using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 using error_code = boost::system::error_code;
 
+// How long a client that was refused may go on sending.
+constexpr std::int64_t kLingerMs = 2'000;
+
 // The path of a target, percent-decoded; nothing when an escape is malformed.
 std::optional<std::string> DecodePath(std::string_view target) {
   std::string path;
@@ -95,7 +98,7 @@ class Connection final : public ConnectionHandle,
   }
   void CloseIfIdle() override {
     OnStrand([this] {
-      if (!answering_) Shut();
+      if (!counted_) Shut();
     });
   }
   void Close() override {
@@ -210,7 +213,7 @@ class Connection final : public ConnectionHandle,
     if (closed_ || answering_) return;
     const Response response = context_->error_body(status, message, path_);
     answering_ = keep_alive_ = false;
-    last_write_ = true;
+    last_write_ = failed_ = true;
     Send(Head(response, false, response.body.size()) + response.body);
   }
 
@@ -230,7 +233,7 @@ class Connection final : public ConnectionHandle,
       request.headers.emplace_back(std::string(field.name_string()), std::string(field.value()));
     }
     head_only_ = message.method() == beast::http::verb::head;
-    answering_ = true;
+    answering_ = counted_ = true;
     streaming_ = false;
     context_->answering.fetch_add(1);
     auto answer = std::make_shared<Answer>(this->shared_from_this());
@@ -290,7 +293,10 @@ class Connection final : public ConnectionHandle,
     if (!answering_) return;
     answering_ = false;
     answer_.reset();
-    context_->answering.fetch_sub(1);
+  }
+  // The answer is written, or nobody is there to take it.
+  void Uncount() {
+    if (std::exchange(counted_, false)) context_->answering.fetch_sub(1);
   }
 
   void Send(std::string out) {
@@ -315,11 +321,29 @@ class Connection final : public ConnectionHandle,
 
   void NextRequest() {
     last_write_ = false;
+    Uncount();
+    if (std::exchange(failed_, false)) return Linger();
     if (!keep_alive_) return Shut();
     if (!watching_) return ReadHead();
     // Two reads may not be outstanding: the watching one will bring the next request's first bytes.
     next_when_read_ = true;
     ArmTimer(context_->limits.idle_ms);
+  }
+
+  // A client that is still sending a request that has been refused: to close at once would reset
+  // the connection and take the answer from it.
+  void Linger() {
+    error_code ignored;
+    beast::get_lowest_layer(stream_).shutdown(asio::socket_base::shutdown_send, ignored);
+    ArmTimer(kLingerMs);
+    Discard();
+  }
+  void Discard() {
+    buffer_.clear();
+    stream_.async_read_some(buffer_.prepare(1 << 16), Bind([this](error_code error, size_t) {
+                              if (error || closed_) return Shut();
+                              Discard();
+                            }));
   }
 
   void Shut() {
@@ -332,6 +356,7 @@ class Connection final : public ConnectionHandle,
     gone_.store(true);
     if (auto answer = answer_.lock()) answer->NotifyGone();
     EndAnswer();
+    Uncount();
   }
 
   std::shared_ptr<ConnectionContext> context_;  // owns the io_context, so it goes last
@@ -346,7 +371,9 @@ class Connection final : public ConnectionHandle,
   bool keep_alive_ = false;
   bool head_only_ = false;
   bool answering_ = false;       // a request was dispatched and its answer is not complete
+  bool counted_ = false;         // its answer is not written yet
   bool streaming_ = false;       // its head is out
+  bool failed_ = false;          // the answer that is written is Fail's
   bool last_write_ = false;      // when the queue is empty, the answer is out
   bool watching_ = false;        // the read that notices a client that goes is outstanding
   bool next_when_read_ = false;  // that read brings the next request

@@ -26,7 +26,7 @@ struct ConnectionContext {
   Handler handler;
   ErrorBody error_body;
   std::atomic<std::int64_t> connections{0};
-  std::atomic<std::int64_t> answering{0};  // requests whose answers are not complete
+  std::atomic<std::int64_t> answering{0};  // requests whose answers are not written
   std::atomic<bool> draining{false};
 };
 

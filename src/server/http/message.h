@@ -18,8 +18,8 @@ struct Request {
   std::string method;  // "GET"
   std::string path;    // "/v1/models", percent-decoded, without the query
   std::string query;   // "a=1&b=2", as sent
-  Headers headers;
-  std::string body;
+  Headers headers = {};
+  std::string body = {};
 
   // The first header of that name, ignoring case.
   std::optional<std::string_view> Header(std::string_view name) const;
@@ -28,8 +28,8 @@ struct Request {
 struct Response {
   int status = 200;
   std::string content_type = "application/json";
-  std::string body;
-  Headers headers;
+  std::string body = {};
+  Headers headers = {};
 };
 
 // Answers one request: either Reply once, or Begin, Write as often as needed, End. Safe from any

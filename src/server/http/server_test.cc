@@ -280,6 +280,32 @@ TEST(HttpServer, DrainCountsWhatItCuts) {
   held->Reply({});  // outlives its server, and does nothing
 }
 
+TEST(HttpServer, DrainWaitsUntilAnswersAreWritten) {
+  constexpr size_t kBytes = 16 << 20;  // more than any socket's buffers hold
+  auto server = StartServer([](Request, std::shared_ptr<Responder> responder) {
+    responder->Reply({.body = std::string(kBytes, 'a')});
+  });
+  Client client(server->url());
+  client.Send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+  client.ReadUntil("\r\n\r\n");
+  auto drained = std::async(std::launch::async, [&] { return server->Drain(20'000); });
+  std::this_thread::sleep_for(50ms);
+  EXPECT_EQ(drained.wait_for(0ms), std::future_status::timeout);
+  EXPECT_EQ(client.ReadAll().size(), kBytes);
+  EXPECT_EQ(drained.get(), 0);
+}
+
+TEST(HttpServer, ARefusalReachesAClientThatIsStillSending) {
+  auto server = StartServer(Echo, {.body_bytes = 1000});
+  Client client(server->url());
+  client.Send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9000000\r\n\r\n");
+  for (int i = 0; i < 16; ++i) {
+    client.Send(std::string(1 << 16, 'b'));
+    std::this_thread::sleep_for(2ms);
+  }
+  EXPECT_EQ(client.ReadAll().substr(0, 12), "HTTP/1.1 413");
+}
+
 TEST(HttpServer, PlaceThatCannotBeHadIsAnError) {
   auto server = StartServer(Echo);
   Options options;

@@ -1,0 +1,54 @@
+// What Prometheus scrapes: how long requests take, in histograms that fill as they run, and gauges
+// that are read when somebody looks. docs/serving.md lists every name. Safe from any thread; what
+// it reads outlives it.
+#pragma once
+
+#include <prometheus/counter.h>
+#include <prometheus/family.h>
+#include <prometheus/gauge.h>
+#include <prometheus/histogram.h>
+#include <prometheus/registry.h>
+
+#include <array>
+#include <string>
+
+#include "memory/budget.h"
+#include "memory/ledger.h"
+#include "service/dispatcher.h"
+
+namespace tonnage {
+
+class Metrics final : public TextObserver {
+ public:
+  Metrics(const std::string& model, const TokenEngine& engine, const Ledger& ledger,
+          Bytes budget_bytes);
+
+  void OnTokens(bool first, std::int64_t tokens, Clock::duration since) override;
+  void OnDone(const TextDone& done, Clock::duration since_submitted) override;
+  void OnRefused(const Error& error) override;
+
+  // Everything in Prometheus' text format.
+  std::string Scrape();
+
+ private:
+  using Labels = prometheus::Labels;
+  prometheus::Gauge& AddGauge(const std::string& name, const std::string& help,
+                              const Labels& labels = {});
+  prometheus::Counter& AddCounter(const std::string& name, const std::string& help);
+  prometheus::Histogram& AddHistogram(const std::string& name, const std::string& help,
+                                      const prometheus::Histogram::BucketBoundaries& bounds_s);
+
+  const TokenEngine& engine_;
+  const Ledger& ledger_;
+  const Labels labels_;  // the model's name
+  prometheus::Registry registry_;
+
+  prometheus::Histogram &first_token_, &inter_token_, &queue_, &prefill_, &decode_, &request_;
+  prometheus::Counter &prompt_tokens_, &generated_tokens_;
+  prometheus::Family<prometheus::Counter>& requests_;  // by outcome
+  prometheus::Gauge &running_, &waiting_, &waiting_tokens_, &kv_use_, &steps_, &peak_;
+  prometheus::Gauge &running_alias_, &waiting_alias_, &kv_use_alias_, &gpu_cache_alias_;
+  std::array<prometheus::Gauge*, kOwnerCount> ledger_lines_{};
+};
+
+}  // namespace tonnage

@@ -1,0 +1,44 @@
+// Tonnage's own routes: /health, /ready, /metrics, /plan, /tokenize, /detokenize, /apply-template.
+// docs/serving.md says what each takes and answers.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "server/http/message.h"
+#include "server/metrics.h"
+#include "server/side_jobs.h"
+#include "service/models.h"
+
+namespace tonnage {
+
+// What a plan is asked for; what is left out is as the server has it.
+struct PlanQuery {
+  std::optional<std::int64_t> context_tokens = std::nullopt;  // none: every rung
+  std::optional<std::int64_t> slots = std::nullopt;
+  std::optional<std::string> kv_dtype = std::nullopt;
+};
+
+// What the routes stand on; its functions may be called on any thread.
+struct OwnContext {
+  std::shared_ptr<const ModelDirectory> models = nullptr;
+  const TokenEngine* engine = nullptr;
+  std::shared_ptr<Metrics> metrics = nullptr;
+  std::shared_ptr<SideJobs> jobs = nullptr;
+  std::function<Result<Json>(const PlanQuery&)> plan = {};
+  std::function<bool()> draining = {};
+};
+
+std::vector<http::Route> OwnRoutes(const OwnContext& context);
+
+// The paths among them that probes and scrapers ask.
+std::vector<std::string> ProbePaths();
+
+// Nothing while the engine is well: healthy, and idle or with a step not long ago.
+Status CheckHeartbeat(const EngineStatus& status, Clock::time_point now);
+
+}  // namespace tonnage

@@ -1,0 +1,168 @@
+#include "server/own_routes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "engine/engine.h"
+#include "engine/testing.h"
+#include "server/served_models.h"
+#include "server/testing.h"
+
+namespace tonnage {
+namespace {
+
+using testing::HasSubstr;
+
+class OwnRoutesTest : public testing::Test {
+ protected:
+  OwnRoutesTest() : engine_(ToyModel({.vocab = 256, .context_tokens = 600, .slots = 3}, backend_)) {
+    auto text = OpenModelText(TONNAGE_SOURCE_DIR "/tests/golden/tiny_chat");
+    EXPECT_TRUE(text.ok()) << text.error().message();
+    text_engine_ = TextEngine::Make(engine_, std::move(*text)).value();
+    metrics_ = std::make_shared<Metrics>("toy", engine_, ledger_, 1000);
+    routes_ = OwnRoutes(
+        {.models = std::make_shared<OneModel>(std::vector<std::string>{"toy"}, 7, text_engine_),
+         .engine = &engine_,
+         .metrics = metrics_,
+         .jobs = std::make_shared<SideJobs>(),
+         .plan = [this](const PlanQuery& query) -> Result<Json> {
+           query_ = query;
+           return Json{{"plans", Json::array()}};
+         },
+         .draining = [this] { return draining_; }});
+  }
+  http::Response Ask(std::string_view method, std::string_view path, std::string body = {},
+                     std::string query = {}) {
+    const auto responder = std::make_shared<FakeResponder>();
+    for (const http::Route& route : routes_) {
+      if (route.method == method && route.path == path) {
+        route.handler({.method = std::string(method),
+                       .path = std::string(path),
+                       .query = std::move(query),
+                       .headers = {},
+                       .body = std::move(body)},
+                      responder);
+        return responder->Wait();
+      }
+    }
+    return {.status = 0};
+  }
+  Json Post(std::string_view path, std::string body) {
+    const http::Response response = Ask("POST", path, std::move(body));
+    EXPECT_EQ(response.status, 200) << response.body;
+    return ParseJson(response.body).value();
+  }
+  void ExpectRefused(std::string_view path, std::string body, const std::string& message) {
+    const http::Response response = Ask("POST", path, std::move(body));
+    EXPECT_EQ(response.status, 400) << response.body;
+    EXPECT_THAT(response.body, HasSubstr(message));
+  }
+
+  ToyBackend backend_;
+  Ledger ledger_;
+  Engine engine_;
+  std::shared_ptr<const TextEngine> text_engine_;
+  std::shared_ptr<Metrics> metrics_;
+  std::optional<PlanQuery> query_;
+  bool draining_ = false;
+  std::vector<http::Route> routes_;
+};
+
+TEST_F(OwnRoutesTest, TokensThereAndBack) {
+  const Json tokens = Post("/tokenize", R"({"content": "Hé"})");
+  EXPECT_EQ(tokens["count"], 3);
+  EXPECT_EQ(tokens["max_model_len"], 600);
+  const Json text = Post("/detokenize", DumpJson({{"tokens", tokens["tokens"]}}));
+  EXPECT_EQ(text["content"], "Hé");
+  ExpectRefused("/tokenize", "{}", "`content` is missing");
+  ExpectRefused("/tokenize", R"({"content": 3})", "content");
+  ExpectRefused("/tokenize", R"({"content": "x", "contents": 1})", "`contents` is not known");
+  ExpectRefused("/detokenize", R"({"tokens": [1.5]})", "");
+  ExpectRefused("/detokenize", "[]", "must be a JSON object");
+  ExpectRefused("/detokenize", "{", "");
+  EXPECT_EQ(Ask("POST", "/tokenize", R"({"model": "other", "content": "x"})").status, 404);
+}
+
+TEST_F(OwnRoutesTest, TemplatesAreApplied) {
+  EXPECT_EQ(
+      Post("/apply-template", R"({"messages": [{"role": "user", "content": "Hi"}]})")["prompt"],
+      "<s>user: Hi\nassistant:");
+  ExpectRefused("/apply-template", R"({"messages": "Hi"})", "`messages` must be an array");
+}
+
+TEST_F(OwnRoutesTest, PlansAreAskedForInEitherWay) {
+  Post("/plan", R"({"context_tokens": 512, "slots": 2, "kv_dtype": "f32"})");
+  EXPECT_EQ(query_->context_tokens, 512);
+  EXPECT_EQ(query_->slots, 2);
+  EXPECT_EQ(query_->kv_dtype, "f32");
+  EXPECT_EQ(Ask("GET", "/plan", "", "slots=3&kv_dtype=bf16").status, 200);
+  EXPECT_EQ(query_->context_tokens, std::nullopt);
+  EXPECT_EQ(query_->slots, 3);
+  EXPECT_EQ(query_->kv_dtype, "bf16");
+  EXPECT_EQ(Ask("GET", "/plan", "", "slots=many").status, 400);
+  EXPECT_EQ(Ask("GET", "/plan", "", "slot=1&&=").status, 400);
+  EXPECT_EQ(Ask("GET", "/plan").status, 200);
+}
+
+TEST_F(OwnRoutesTest, ReadyIsNeverTrueOfADeadEngine) {
+  EXPECT_EQ(Ask("GET", "/health").status, 200);
+  EXPECT_EQ(Ask("GET", "/ready").status, 200);
+  draining_ = true;
+  EXPECT_EQ(Ask("GET", "/ready").status, 503);
+  draining_ = false;
+  backend_.control().FailNextStep();
+  auto generation = engine_.Start({.prompt = {1}, .max_tokens = 5});
+  while (generation->Next()) {
+  }
+  const http::Response dead = Ask("GET", "/ready");
+  EXPECT_EQ(dead.status, 503);
+  EXPECT_THAT(dead.body, HasSubstr("the device failed"));
+  EXPECT_EQ(Ask("GET", "/health").status, 200);
+}
+
+TEST(Heartbeat, IsMissedOnlyByWhatHasWork) {
+  const Clock::time_point now = Clock::now();
+  EngineStatus status{.stepped_at = now - std::chrono::seconds(61)};
+  EXPECT_TRUE(CheckHeartbeat(status, now).ok());
+  status.waiting = 1;
+  EXPECT_EQ(CheckHeartbeat(status, now).error().code(), Code::kUnavailable);
+  status.stepped_at = now - std::chrono::seconds(59);
+  EXPECT_TRUE(CheckHeartbeat(status, now).ok());
+}
+
+TEST_F(OwnRoutesTest, MetricsHaveHistogramsGaugesAndTheGatewaysNames) {
+  ledger_.Add(Owner::kPrefixCache, 77);
+  metrics_->OnTokens(true, 1, std::chrono::milliseconds(30));
+  metrics_->OnTokens(false, 4, std::chrono::milliseconds(8));
+  metrics_->OnDone({.reason = FinishReason::kLength, .usage = {.prompt_tokens = 3}},
+                   std::chrono::seconds(2));
+  metrics_->OnRefused(Busy("full"));
+  backend_.control().Hold();
+  auto generation = engine_.Start({.prompt = {1}, .max_tokens = 200});
+  while (engine_.status().running == 0) std::this_thread::yield();
+  const std::string text = Ask("GET", "/metrics").body;
+  backend_.control().Resume();
+  for (const char* line :
+       {R"(tonnage_time_to_first_token_seconds_count{model_name="toy"} 1)",
+        R"(tonnage_inter_token_latency_seconds_count{model_name="toy"} 4)",
+        R"(tonnage_inter_token_latency_seconds_bucket{model_name="toy",le="0.0025"} 4)",
+        R"(tonnage_queue_seconds_count{model_name="toy"} 1)",
+        R"(tonnage_prefill_seconds_count{model_name="toy"} 1)",
+        R"(tonnage_decode_seconds_count{model_name="toy"} 1)",
+        R"(tonnage_request_seconds_sum{model_name="toy"} 2)",
+        R"(tonnage_prompt_tokens_total{model_name="toy"} 3)",
+        R"(tonnage_requests_total{model_name="toy",outcome="length"} 1)",
+        R"(tonnage_requests_total{model_name="toy",outcome="busy"} 1)",
+        R"(tonnage_ledger_bytes{model_name="toy",owner="prefix_cache"} 77)",
+        R"(tonnage_ledger_bytes{model_name="toy",owner="kv"} 0)",
+        R"(tonnage_budget_bytes{model_name="toy"} 1000)",
+        R"(tonnage_requests_running{model_name="toy"} 1)",
+        R"(vllm:num_requests_running{model_name="toy"} 1)",
+        R"(vllm:num_requests_waiting{model_name="toy"} 0)", R"(vllm:kv_cache_usage_perc{)",
+        R"(vllm:gpu_cache_usage_perc{)"}) {
+    EXPECT_THAT(text, HasSubstr(line));
+  }
+}
+
+}  // namespace
+}  // namespace tonnage
