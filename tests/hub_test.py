@@ -3,6 +3,7 @@
 hub_test.py TONNAGE SOURCE_DIR"""
 import importlib.util
 import json
+import math
 import os
 import pathlib
 import random
@@ -26,11 +27,16 @@ BLOCK = 8 << 20  # of a download
 HEADER = 1 << 20  # the first range of a GGUF file that a quote asks for
 
 
+def tensors(path):
+    data = path.read_bytes()
+    return {k: v for k, v in json.loads(data[8:8 + struct.unpack("<Q", data[:8])[0]]).items() if k != "__metadata__"}
+
+
 def sharded(folder, shards):
     """A checkpoint's files, its weights dealt out to several."""
     data = (folder / "model.safetensors").read_bytes()
     (length,) = struct.unpack("<Q", data[:8])
-    header = {k: v for k, v in json.loads(data[8:8 + length]).items() if k != "__metadata__"}
+    header = tensors(folder / "model.safetensors")
     files = {"config.json": (folder / "config.json").read_bytes(), "README.md": b"not for us", "pytorch_model.bin": b"neither"}
     weight_map = {}
     names = sorted(header)
@@ -114,6 +120,9 @@ class Pulling(HubTest):
         self.assertEqual(self.stored("org/folder"), wanted)
         self.assertFalse((self.store / "downloads" / "org").exists())
         self.assertIn("fits", run.stdout)
+        (row,) = json.loads(self.tonnage("list", "--json").stdout)
+        self.assertEqual((row["format"], row["stored_as"], row["bytes"]), ("safetensors", "BF16", sum(map(len, wanted.values()))))
+        self.assertEqual(row["parameters"], sum(math.prod(t["shape"]) for t in tensors(LLAMA / "model.safetensors").values()))
         answer = self.tonnage("run", "org/folder", "hello", "--raw", "--max-tokens", 3, "--temperature", 0)
         self.assertEqual(answer.returncode, 0, answer.stderr)
         self.assertIn("already here", self.pulls("org/folder").stderr)
