@@ -54,6 +54,14 @@ def sharded(folder, shards):
     return files
 
 
+def terms(table):
+    """A plan's rows without what depends on the process and the moment: its own memory, and with it the total."""
+    _, head, *rows = table.splitlines()
+    columns = [head[:9].strip()] + [head[at:at + 13].strip() for at in range(9, len(head), 13)]
+    cells = [[row[:9].strip()] + [row[at:at + 13].strip() for at in range(9, len(head), 13)] for row in rows]
+    return [{k: v for k, v in zip(columns, row) if k not in ("runtime", "total")} for row in cells]
+
+
 TOKENIZER = fake_hub.folder_files(GOLDEN / "tiny_chat")
 FOLDER = sharded(LLAMA, 3) | TOKENIZER | {"additional_chat_templates/tool.jinja": b"{{ messages }}"}
 # What follows a GGUF file's tensors belongs to nobody: it makes this one long.
@@ -131,10 +139,10 @@ class Pulling(HubTest):
 
     def test_the_same_table_before_and_after(self):
         for name in ("org/folder", "org/long"):
-            limit = {"TONNAGE_MEMORY_LIMIT": "1G"}  # what is available changes from moment to moment
-            planned = self.tonnage("plan", name, **limit).stdout
-            self.assertEqual(self.pulls(name, **limit).stdout, planned)
-            self.assertEqual(self.tonnage("plan", name, **limit).stdout, planned)
+            planned = terms(self.tonnage("plan", name).stdout)
+            self.assertIn("weights", planned[0])
+            self.assertEqual(terms(self.pulls(name).stdout), planned)
+            self.assertEqual(terms(self.tonnage("plan", name).stdout), planned)
 
     def test_a_long_file_comes_in_ranges_over_several_connections(self):
         self.hub.delay = (1 << 20, 0.01)

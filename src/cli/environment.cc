@@ -36,6 +36,7 @@ void ReadHub(Environment& environment) {
   const std::string home = FirstOf({"HF_HOME"}, caches + "/huggingface");
   hub.endpoint = FirstOf({"HF_ENDPOINT"}, hub.endpoint);
   hub.token = FirstOf({"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"}, "");
+  hub.token.erase(hub.token.find_last_not_of(" \r\n\t") + 1);
   hub.cache = FirstOf({"HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE"}, home + "/hub");
   environment.hub_token_file = FirstOf({"HF_TOKEN_PATH"}, home + "/token");
   std::string offline = FirstOf({"HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"}, "");

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "checkpoint/gguf.h"
+#include "checkpoint/hub/select.h"
 
 namespace tonnage::hub {
 namespace {
@@ -59,30 +60,19 @@ Result<std::string> GgufHead(const Repository& repository, HttpClient& client, c
   }
 }
 
-bool IsConfiguration(const std::string& path) {
-  return path == "config.json" || path == "generation_config.json" ||
-         path == "model.safetensors.index.json";
-}
-
-// What of a file a quote reads; nothing of a file that it does not.
-Result<std::optional<std::string>> Head(const Repository& repository, HttpClient& client,
-                                        const File& file) {
-  const auto fetched = [&]() -> Result<std::string> {
-    if (file.path.ends_with(".safetensors")) return SafetensorsHead(repository, client, file);
-    if (file.path.ends_with(".gguf")) return GgufHead(repository, client, file);
-    if (file.bytes > kLongestHeaderBytes) return TooLong(file);
-    return repository.Read(client, file, 0, file.bytes);
-  };
-  const bool weights = file.path.ends_with(".safetensors") || file.path.ends_with(".gguf");
-  if (!weights && !IsConfiguration(file.path)) return std::optional<std::string>();
-  ASSIGN_OR_RETURN(std::string head, fetched());
-  return std::optional(std::move(head));
+// What of a file a quote reads: all, but of weights the header.
+Result<std::string> Head(const Repository& repository, HttpClient& client, const File& file) {
+  if (file.path.ends_with(".safetensors")) return SafetensorsHead(repository, client, file);
+  if (file.path.ends_with(".gguf")) return GgufHead(repository, client, file);
+  if (file.bytes > kLongestHeaderBytes) return TooLong(file);
+  return repository.Read(client, file, 0, file.bytes);
 }
 
 Status WriteWithHole(const fs::path& path, std::string_view head, Bytes bytes) {
+  std::error_code error;
+  fs::create_directories(path.parent_path(), error);
   std::ofstream file(path, std::ios::binary);
   file << head << std::flush;
-  std::error_code error;
   if (file) fs::resize_file(path, static_cast<std::uintmax_t>(bytes), error);
   if (!file || error) return Unavailable("{}: cannot be written", path.string());
   return {};
@@ -98,9 +88,9 @@ Status FetchAll(const Repository& repository, const fs::path& folder) {
     HttpClient client(repository.hub().settings().limits, repository.hub().stop());
     for (size_t i = next++; i < files.size() && !failed; i = next++) {
       const auto head = Head(repository, client, files[i]);
-      Status status = head.ok() ? Status() : Status(head.error());
-      if (head.ok() && *head)
-        status = WriteWithHole(folder / BaseName(files[i].path), **head, files[i].bytes);
+      const Status status = head.ok()
+                                ? WriteWithHole(folder / LocalPath(files[i]), *head, files[i].bytes)
+                                : Status(head.error());
       if (status.ok()) continue;
       const std::lock_guard lock(mutex);
       if (!failed.exchange(true)) failure = status.error();
@@ -125,7 +115,7 @@ Result<HeaderFolder> HeaderFolder::Fetch(const Repository& repository, const fs:
   RETURN_IF_ERROR(FetchAll(repository, headers.folder_));
   const File& first = repository.files().front();
   headers.model_ =
-      first.path.ends_with(".gguf") ? headers.folder_ / BaseName(first.path) : headers.folder_;
+      first.path.ends_with(".gguf") ? headers.folder_ / LocalPath(first) : headers.folder_;
   return headers;
 }
 

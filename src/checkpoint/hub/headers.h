@@ -1,6 +1,6 @@
-// What a quote needs of a model that is still on a hub: a folder with its configuration, its index
-// and the headers of its weight files, each of which has its full length and a hole where the
-// weights would be. Whatever opens a model opens it; nothing there may be computed with.
+// What a quote needs of a model that is still on a hub: a folder with everything but the weights,
+// whose files have their headers, their full length, and a hole where the data would be. Whatever
+// opens a model opens it; nothing there may be computed with.
 #pragma once
 
 #include <filesystem>

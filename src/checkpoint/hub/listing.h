@@ -12,7 +12,7 @@
 namespace tonnage::hub {
 
 struct File {
-  std::string path;  // within the repository; as the hub has it, so not to be trusted
+  std::string path = {};  // within the repository; as the hub has it, so not to be trusted
   Bytes bytes = 0;
   Digest digest = {};
 };

@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <utility>
 
+#include "checkpoint/hub/select.h"
+
 namespace tonnage::hub {
 namespace {
 
@@ -64,14 +66,12 @@ void Copy(const fs::path& from, const fs::path& to, std::error_code& error) {
   fs::copy_file(from, to, error);
 }
 
-// Every file under the name that it has in a model's folder: a GGUF file stands for itself wherever
-// the repository keeps it.
+// Every file under its name in the model's folder.
 Status Assemble(const Repository& repository, const fs::path& downloads, ModelStore& store) {
   const std::string name = repository.name().StoreName();
   ASSIGN_OR_RETURN(const fs::path folder, store.BeginAdd(name));
   for (const File& file : repository.files()) {
-    const fs::path to =
-        folder / (file.path.ends_with(".gguf") ? std::string(BaseName(file.path)) : file.path);
+    const fs::path to = folder / LocalPath(file);
     const fs::path from = downloads / file.digest.hex;
     std::error_code error;
     fs::create_directories(to.parent_path(), error);

@@ -190,4 +190,8 @@ Result<std::vector<File>> SelectFiles(const Listing& listing, const ModelName& n
   return files;
 }
 
+std::string LocalPath(const File& file) {
+  return file.path.ends_with(kGguf) ? std::string(BaseName(file.path)) : file.path;
+}
+
 }  // namespace tonnage::hub

@@ -1,6 +1,7 @@
 // Which files of a repository make the model that a user asked for.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "base/result.h"
@@ -15,5 +16,9 @@ namespace tonnage::hub {
 // and chat templates, or else the repository's only GGUF file. InvalidArgument, with the choices
 // and their sizes, when that does not pick exactly one.
 Result<std::vector<File>> SelectFiles(const Listing& listing, const ModelName& name);
+
+// Where a selected file lies in the model's folder: as in the repository, but for a GGUF file,
+// which stands for itself wherever the repository keeps it.
+std::string LocalPath(const File& file);
 
 }  // namespace tonnage::hub

@@ -12,8 +12,7 @@ using ::testing::HasSubstr;
 Result<std::vector<std::string>> Select(const std::vector<std::string>& paths,
                                         const std::string& file = "") {
   Listing listing;
-  for (const std::string& path : paths)
-    listing.files.push_back({.path = path, .bytes = 3 * kGiB, .digest = {}});
+  for (const std::string& path : paths) listing.files.push_back({.path = path, .bytes = 3 * kGiB});
   ASSIGN_OR_RETURN(const auto files, SelectFiles(listing, {.repository = "a/b", .file = file}));
   std::vector<std::string> selected;
   for (const File& chosen : files) selected.push_back(chosen.path);
@@ -46,6 +45,12 @@ TEST(SelectTest, GgufByPathNameAndTag) {
   for (const char* pick : {"bf16", "m-BF16-00002-of-00002.gguf", "big/m-BF16-00001-of-00002.gguf"})
     EXPECT_EQ(Select(paths, pick)->size(), 2u) << pick;
   EXPECT_THAT(*Select({"only.gguf", "mmproj.gguf"}), ElementsAre("only.gguf"));
+}
+
+TEST(SelectTest, GgufFilesLeaveTheirFolder) {
+  EXPECT_EQ(LocalPath({.path = "big/m.gguf"}), "m.gguf");
+  EXPECT_EQ(LocalPath({.path = "additional_chat_templates/a.jinja"}),
+            "additional_chat_templates/a.jinja");
 }
 
 TEST(SelectTest, SeveralAreListedAsOneWouldWriteThem) {
