@@ -89,7 +89,7 @@ Status Hub::WithRetries(const std::atomic<bool>& stop, const std::function<Attem
     const auto asked = AskedDelay(tried.head, SecondsSince1970());
     const auto wait_ms = backoff.Next(tried.progress, asked);
     if (!wait_ms) {
-      if (!asked) return tried.status;
+      if (asked.value_or(0) <= Backoff::kLongestAskedSeconds) return tried.status;
       return Unavailable("{}; it asks to be left alone for {} s", tried.status.error().message(),
                          *asked);
     }
