@@ -369,6 +369,11 @@ class Tokens(HubTest):
         for request in self.hub.asked("cdn"):
             self.assertIsNone(request.token)
 
+    def test_a_gated_model_says_so_and_not_that_it_would_not_fit(self):
+        self.hub.faults = [fake_hub.few_times(1000, lambda r: "/resolve/" in r.path, 403, {"X-Error-Message": "Ask its owner."})]
+        run = self.fails("org/folder", 4, "how to get access", "Ask its owner.")
+        self.assertNotIn("--anyway", run.stderr)
+
     def test_the_token_of_a_log_in(self):
         self.hub.token = "hf_stored"
         (self.home / "hf").mkdir()

@@ -7,7 +7,6 @@
 #include <fstream>
 #include <utility>
 
-#include "checkpoint/hub/headers.h"
 #include "checkpoint/hub/name.h"
 #include "checkpoint/store.h"
 #include "cli/interrupt.h"
@@ -28,23 +27,22 @@ std::string Describe(const hub::Repository& repository) {
                      count == 1 ? "" : "s", FormatBytes(repository.bytes()));
 }
 
-Result<std::unique_ptr<Runtime>> OpenHeaders(const hub::Repository& repository,
+Result<hub::HeaderFolder> FetchHeaders(const hub::Repository& repository,
+                                       const Environment& environment) {
+  return hub::HeaderFolder::Fetch(repository, std::filesystem::path(environment.home) / "partial");
+}
+
+Result<std::unique_ptr<Runtime>> OpenHeaders(const hub::HeaderFolder& headers,
                                              const ModelOptions& options,
                                              const Environment& environment) {
-  // Once the model is open its files are mapped, and the folder may go.
-  ASSIGN_OR_RETURN(
-      const hub::HeaderFolder headers,
-      hub::HeaderFolder::Fetch(repository, std::filesystem::path(environment.home) / "partial"));
-  auto runtime = Runtime::OpenAt(headers.model().string(), options, environment);
-  if (!runtime.ok()) {
-    // The header's folder means nothing to anybody: the model's name stands for it.
-    std::string message = runtime.error().message();
-    const std::string folder = headers.model().string();
-    for (size_t at = message.find(folder); at != std::string::npos; at = message.find(folder))
-      message.replace(at, folder.size(), repository.name().StoreName());
-    return Error(runtime.error().code(), std::move(message));
-  }
-  return runtime;
+  const std::string path = headers.model().string();
+  auto runtime = Runtime::OpenAt(path, options, environment);
+  if (runtime.ok()) return runtime;
+  // The headers' folder means nothing to anybody: the model's name stands for it.
+  std::string message = runtime.error().message();
+  for (size_t at = message.find(path); at != std::string::npos; at = message.find(path))
+    message.replace(at, path.size(), options.model);
+  return Error(runtime.error().code(), std::move(message));
 }
 
 Result<std::unique_ptr<Runtime>> OpenForPlan(const ModelOptions& options,
@@ -63,7 +61,9 @@ Result<std::unique_ptr<Runtime>> OpenForPlan(const ModelOptions& options,
   if (!repository.ok())
     return repository.error().In(fmt::format("{} is neither here nor in the store", options.model));
   std::fprintf(stderr, "%s\n", Describe(*repository).c_str());
-  return OpenHeaders(*repository, options, environment);
+  // Once the model is open its files are mapped, and the folder may go.
+  ASSIGN_OR_RETURN(const hub::HeaderFolder headers, FetchHeaders(*repository, environment));
+  return OpenHeaders(headers, options, environment);
 }
 
 }  // namespace tonnage::cli

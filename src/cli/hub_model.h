@@ -1,10 +1,11 @@
 // Models that are still on a hub, as `plan` and `pull` meet them.
 #pragma once
 
-#include <atomic>
 #include <memory>
+#include <string>
 
 #include "base/result.h"
+#include "checkpoint/hub/headers.h"
 #include "checkpoint/hub/hub.h"
 #include "checkpoint/hub/repository.h"
 #include "cli/command.h"
@@ -18,8 +19,11 @@ hub::Settings HubSettings(const Environment& environment);
 // The repository as a line for people: "org/name at 1a2b3c4: 12 files, 8.1 GiB".
 std::string Describe(const hub::Repository& repository);
 
-// Opens the headers of a model on a hub: enough to plan a load, and nothing to load.
-Result<std::unique_ptr<Runtime>> OpenHeaders(const hub::Repository& repository,
+// What planning needs of a model on a hub, and a model opened from it: enough to plan a load, and
+// nothing to load.
+Result<hub::HeaderFolder> FetchHeaders(const hub::Repository& repository,
+                                       const Environment& environment);
+Result<std::unique_ptr<Runtime>> OpenHeaders(const hub::HeaderFolder& headers,
                                              const ModelOptions& options,
                                              const Environment& environment);
 

@@ -40,17 +40,16 @@ Status PullCatalogEntry(const CatalogEntry& entry, const Environment& environmen
   return {};
 }
 
-// The same table as `plan` shows, before a byte of weights is fetched. What would not run here is
-// not fetched.
-Status Weigh(const hub::Repository& repository, const ModelOptions& options, bool anyway,
+// The same table as `plan` shows. What would not run here is not fetched, unless `anyway`.
+Status Weigh(const hub::HeaderFolder& headers, const ModelOptions& options, bool anyway,
              const Environment& environment) {
   const auto weigh = [&]() -> Status {
-    ASSIGN_OR_RETURN(const auto runtime, OpenHeaders(repository, options, environment));
+    ASSIGN_OR_RETURN(const auto runtime, OpenHeaders(headers, options, environment));
     return ShowPlans(*runtime, options, false, environment);
   };
   const Status status = weigh();
   std::fflush(stdout);
-  if (status.ok() || status.error().code() == Code::kCancelled) return status;
+  if (status.ok()) return {};
   const std::string& message = status.error().message();
   if (!anyway)
     return Error(status.error().code(), message + ". Nothing was fetched; --anyway fetches it");
@@ -67,7 +66,10 @@ Status PullFromHub(const hub::ModelName& name, const ModelOptions& options, bool
   hub::Hub hub(HubSettings(environment), interrupt.flag());
   ASSIGN_OR_RETURN(const hub::Repository repository, hub::Repository::Open(hub, name));
   std::fprintf(stderr, "%s\n", Describe(repository).c_str());
-  RETURN_IF_ERROR(Weigh(repository, options, anyway, environment));
+  {
+    ASSIGN_OR_RETURN(const hub::HeaderFolder headers, FetchHeaders(repository, environment));
+    RETURN_IF_ERROR(Weigh(headers, options, anyway, environment));
+  }
   Status pulled;
   {
     ProgressLine progress("pulling", environment.stderr_is_terminal);
