@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/vector.h"
 #include "quant/rounding.h"
 #include "tensor/dtype.h"
 
@@ -11,8 +12,6 @@ namespace tonnage::internal {
 namespace {
 
 constexpr std::size_t kSuper = 256;
-// Sums are kept in this many lanes, which become a vector.
-constexpr std::size_t kLanes = 8;
 
 void StoreF16(float value, std::uint8_t* to) {
   const std::uint16_t bits = F32ToF16(value);
@@ -43,14 +42,12 @@ float Furthest(std::span<const float> block) {
   return furthest;
 }
 
-struct LaneSum {
-  float lanes[kLanes] = {};
-  float Total() const {
-    float total = 0;
-    for (float lane : lanes) total += lane;
-    return total;
-  }
-};
+Float4 ClampAndRound(Float4 steps, float low, float high) {
+  steps = steps > low ? steps : Splat4(low);  // NaN too
+  steps = steps < high ? steps : Splat4(high);
+  constexpr float kRounder = 0x1.8p23f;  // as in RoundEven
+  return (steps + kRounder) - kRounder;
+}
 
 // --- q4_k: w = scale * q - min, min >= 0 ---
 
@@ -61,86 +58,72 @@ struct ScaleAndMin {
 
 // 32 elements and what weighs their errors: large elements count for more.
 struct Weighted {
-  const float* x;
-  float weight[32];
+  Float4 x[8];
+  Float4 weight[8];
   float low = 0;   // at most 0
-  float high = 0;  // the largest element, if that is above the lowest
+  float high = 0;  // the largest element
   float sum_w = 0, sum_wx = 0;
 };
 
 Weighted Weigh(const float* x) {
-  Weighted w{.x = x, .weight = {}};
-  LaneSum squares, weights, products;
-  for (std::size_t i = 0; i < 32; ++i) squares.lanes[i % kLanes] += x[i] * x[i];
-  const float typical = std::sqrt(squares.Total() / 32);
+  Weighted w;
+  Float4 squares = {}, weights = {}, products = {};
+  for (std::size_t i = 0; i < 8; ++i) {
+    w.x[i] = LoadVector<Float4>(x + 4 * i);
+    squares += w.x[i] * w.x[i];
+  }
+  const float typical = std::sqrt(SumLanes(squares) / 32);
+  for (std::size_t i = 0; i < 8; ++i) {
+    w.weight[i] = typical + (w.x[i] < 0 ? -w.x[i] : w.x[i]);
+    weights += w.weight[i];
+    products += w.weight[i] * w.x[i];
+  }
+  w.sum_w = SumLanes(weights);
+  w.sum_wx = SumLanes(products);
   w.high = x[0];
   for (std::size_t i = 0; i < 32; ++i) {
-    w.weight[i] = typical + std::fabs(x[i]);
-    weights.lanes[i % kLanes] += w.weight[i];
-    products.lanes[i % kLanes] += w.weight[i] * x[i];
     w.low = x[i] < w.low ? x[i] : w.low;
     w.high = x[i] > w.high ? x[i] : w.high;
   }
-  w.sum_w = weights.Total();
-  w.sum_wx = products.Total();
   return w;
 }
 
-// The codes that `steps` a unit give.
-void RoundSteps(const Weighted& w, float steps, float* codes) {
-  for (std::size_t i = 0; i < 32; ++i) codes[i] = RoundEven(Clamp(steps * (w.x[i] - w.low), 0, 15));
-}
+// A scale and minimum, and by how much they bring the weighted squared error below that of zeros.
+struct Fitted {
+  ScaleAndMin s;
+  float gain = 0;
+};
 
-// The scale and minimum of least error for these codes; scale 0 if there is none.
-ScaleAndMin Fit(const Weighted& w, const float* codes) {
-  LaneSum l, ll, lx;
-  for (std::size_t i = 0; i < 32; i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      const float wl = w.weight[i + lane] * codes[i + lane];
-      l.lanes[lane] += wl;
-      ll.lanes[lane] += wl * codes[i + lane];
-      lx.lanes[lane] += wl * w.x[i + lane];
-    }
+// The best for the codes that `steps` a unit give.
+Fitted Fit(const Weighted& w, float steps) {
+  Float4 l = {}, ll = {}, lx = {};
+  for (std::size_t i = 0; i < 8; ++i) {
+    const Float4 code = ClampAndRound(steps * (w.x[i] - w.low), 0, 15);
+    const Float4 weighted = w.weight[i] * code;
+    l += weighted;
+    ll += weighted * code;
+    lx += weighted * w.x[i];
   }
-  const float sum_l = l.Total(), sum_ll = ll.Total(), sum_lx = lx.Total();
+  const float sum_l = SumLanes(l), sum_ll = SumLanes(ll), sum_lx = SumLanes(lx);
   const float determinant = w.sum_w * sum_ll - sum_l * sum_l;
   if (!(determinant > 0)) return {};
   const float offset = (sum_ll * w.sum_wx - sum_l * sum_lx) / determinant;
-  if (offset > 0) return {sum_lx / sum_ll, 0};
-  return {(w.sum_w * sum_lx - w.sum_wx * sum_l) / determinant, -offset};
+  if (offset > 0) return {{sum_lx / sum_ll, 0}, sum_lx * sum_lx / sum_ll};
+  const float scale = (w.sum_w * sum_lx - w.sum_wx * sum_l) / determinant;
+  return {{scale, -offset}, scale * sum_lx + offset * w.sum_wx};
 }
 
-float ErrorOf(const Weighted& w, const float* codes, ScaleAndMin s) {
-  LaneSum error;
-  for (std::size_t i = 0; i < 32; i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      const float off = s.scale * codes[i + lane] - s.min - w.x[i + lane];
-      error.lanes[lane] += w.weight[i + lane] * off * off;
-    }
-  }
-  return error.Total();
-}
-
-// Tries cutting the range into 14, 14.1, ... 16 steps, and fits scale and minimum to each's codes.
+// Tries cutting the range into 14, 14.1, ... 16 steps.
 ScaleAndMin SearchScaleAndMin(const float* x) {
   const Weighted w = Weigh(x);
   const float range = w.high - w.low;
   if (!(range > 0)) return {0, -w.low};
-  float codes[32];
-  RoundSteps(w, 15 / range, codes);
-  ScaleAndMin best = {range / 15, -w.low};
-  float least = ErrorOf(w, codes, best);
+  Fitted best = {{range / 15, -w.low}, 0};
   for (int i = 0; i <= 20; ++i) {
-    RoundSteps(w, (14 + 0.1f * static_cast<float>(i)) / range, codes);
-    const ScaleAndMin fit = Fit(w, codes);
-    if (!(fit.scale > 0)) continue;
-    const float error = ErrorOf(w, codes, fit);
-    if (error < least) {
-      least = error;
-      best = fit;
-    }
+    const Fitted fitted = Fit(w, (14 + 0.1f * static_cast<float>(i)) / range);
+    if (fitted.gain > best.gain && fitted.s.scale > 0) best = fitted;
   }
-  return best;
+  return best.s;
 }
 
 // 8 scales and 8 minima of 6 bits into 12 bytes, as block_scales.h reads them.
@@ -192,16 +175,15 @@ struct Correlation {
 };
 
 // Of the codes that `steps` a unit give, weighed by x^2.
-Correlation Correlate(const float* x, float steps) {
-  LaneSum lx, ll;
-  for (std::size_t i = 0; i < 16; i += kLanes) {
-    for (std::size_t lane = 0; lane < kLanes; ++lane) {
-      const float v = x[i + lane], code = RoundEven(Clamp(steps * v, -32, 31)), wl = v * v * code;
-      lx.lanes[lane] += wl * v;
-      ll.lanes[lane] += wl * code;
-    }
+Correlation Correlate(const Float4 x[4], float steps) {
+  Float4 lx = {}, ll = {};
+  for (std::size_t i = 0; i < 4; ++i) {
+    const Float4 code = ClampAndRound(steps * x[i], -32, 31);
+    const Float4 weighted = x[i] * x[i] * code;
+    lx += weighted * x[i];
+    ll += weighted * code;
   }
-  return {lx.Total(), ll.Total()};
+  return {SumLanes(lx), SumLanes(ll)};
 }
 
 // The scale of 16 elements: the best fit to the codes of 31.1, 31.2, ... 32.9 steps from 0 to the
@@ -210,9 +192,11 @@ float SearchScale(const float* x) {
   constexpr float kNothing = 1e-15f;
   const float furthest = Furthest({x, 16});
   if (!(std::fabs(furthest) >= kNothing)) return 0;
+  Float4 fours[4];
+  for (std::size_t i = 0; i < 4; ++i) fours[i] = LoadVector<Float4>(x + 4 * i);
   float best = 0, scale = 0;
   for (int i = -9; i <= 9; ++i) {
-    const Correlation c = Correlate(x, -(32 + 0.1f * static_cast<float>(i)) / furthest);
+    const Correlation c = Correlate(fours, -(32 + 0.1f * static_cast<float>(i)) / furthest);
     if (!(c.with_itself > 0) || !(c.with_x * c.with_x > best * c.with_itself)) continue;
     scale = c.with_x / c.with_itself;
     best = scale * c.with_x;

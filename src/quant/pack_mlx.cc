@@ -14,6 +14,8 @@ namespace {
 
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr std::size_t kLargestGroup = 128;
+// From how many times the largest code on FirstE2m1Code is needed.
+constexpr float kFarAbove = 2;
 // Minima and maxima are kept in this many lanes, which become a vector.
 constexpr std::size_t kLanes = 8;
 
@@ -129,19 +131,39 @@ FloatScale AsE4m3(float s) {
   return {code, E4m3ToF32(code)};
 }
 
-// On the CPU a value of the middle goes to the smaller code, and what is small to +0.
+// The codes nearest to values [count], count at most 32. On the CPU a value of the middle goes to
+// the smaller code, and what is small to +0.
 template <bool kGpu>
-std::uint8_t E2m1Code(float value) {
-  const float a = std::fabs(value);
-  const int above = (a > 0.25f) + (a > 1.25f) + (a > 2.5f) + (a > 5.f);
-  if constexpr (kGpu) {
-    const int code = above + (a >= 0.75f) + (a >= 1.75f) + (a >= 3.5f);
-    const int sign = std::bit_cast<std::int32_t>(value) < 0 ? 8 : 0;
-    return static_cast<std::uint8_t>(value == value ? code | sign : 7);
+void E2m1Codes(const float* values, std::size_t count, std::uint8_t* codes) {
+  std::int32_t wide[32];
+  for (std::size_t i = 0; i < count; ++i) {
+    const float a = std::fabs(values[i]);
+    const std::int32_t sign = std::bit_cast<std::int32_t>(values[i]) < 0 ? 8 : 0;
+    const std::int32_t above = (a > 0.25f) + (a > 1.25f) + (a > 2.5f) + (a > 5.f);
+    if constexpr (kGpu) {
+      const std::int32_t code = above + (a >= 0.75f) + (a >= 1.75f) + (a >= 3.5f);
+      wide[i] = a == a ? code | sign : 7;
+    } else {
+      const std::int32_t code = above + (a > 0.75f) + (a > 1.75f) + (a > 3.5f);
+      wide[i] = a > 0.25f ? code | sign : 0;
+    }
   }
-  const int code = above + (a > 0.75f) + (a > 1.75f) + (a > 3.5f);
-  const int finite = a < kInfinity ? code : 0;
-  return static_cast<std::uint8_t>(value < 0 && finite > 0 ? finite | 8 : finite);
+  for (std::size_t i = 0; i < count; ++i) codes[i] = static_cast<std::uint8_t>(wide[i]);
+}
+
+// MLX's CPU takes the first code of least distance, which is not the nearest one any more where the
+// distances to all are the same float32 number.
+std::uint8_t FirstE2m1Code(float value) {
+  std::uint8_t best = 0;
+  float least = kInfinity;
+  for (std::uint8_t code = 0; code < 16; ++code) {
+    const float distance = std::fabs(value - 0.5f * static_cast<float>(kTwiceE2m1[code]));
+    if (distance < least) {
+      least = distance;
+      best = code;
+    }
+  }
+  return best;
 }
 
 template <bool kGpu, DType kSource>
@@ -167,9 +189,14 @@ void PackFloatRow(FormatKind kind, std::span<const float> row, std::uint8_t* dat
       data += group;
       continue;
     }
-    std::uint8_t codes[32];
+    float values[32];
     for (std::size_t i = 0; i < group; ++i)
-      codes[i] = E2m1Code<kGpu>(ScaleDown<kGpu, kSource>(row[i], scale.value, inverse));
+      values[i] = ScaleDown<kGpu, kSource>(row[i], scale.value, inverse);
+    std::uint8_t codes[32];
+    E2m1Codes<kGpu>(values, group, codes);
+    if (!kGpu && !(s < kFarAbove * scale.value)) {
+      for (std::size_t i = 0; i < group; ++i) codes[i] = FirstE2m1Code(values[i]);
+    }
     PackBitsOf<4>(codes, group, data);
     data += group / 2;
   }

@@ -16,7 +16,7 @@
 #include "base/check.h"
 #include "kernels/matmul/matmul.h"
 #include "kernels/matmul/peak.h"
-#include "quant/pack.h"
+#include "quant/testing.h"
 #include "quant/unpack.h"
 
 namespace tonnage {
@@ -122,7 +122,8 @@ struct Setup {
 Setup MakeSetup(const MatmulKernel& kernel, const Format& format, std::int64_t n, std::int64_t k,
                 std::int64_t rows, bool cold) {
   Setup setup = {.kernel = kernel};
-  const QuantizedWeight source = Pack(format, 1, n, k, Noise(n * k));
+  std::mt19937 random(1);
+  const QuantizedWeight source = RandomWeight(format, 1, n, k, random);
   setup.packed_bytes = kernel.packed_bytes(format, n, k);
   setup.copies = cold ? std::max<std::int64_t>(1, kColdBytes / setup.packed_bytes) : 1;
   setup.bytes = Allocate(setup.copies * setup.packed_bytes);
@@ -181,7 +182,8 @@ void Prefill(benchmark::State& state, const MatmulKernel* kernel, Format format,
 // Bytes of the checkpoint repacked per second, from memory to memory.
 void Repack(benchmark::State& state, const MatmulKernel* kernel, Format format) {
   constexpr std::int64_t kRows = 16384, kK = 2048;
-  const QuantizedWeight source = Pack(format, 1, kRows, kK, Noise(kRows * kK));
+  std::mt19937 random(1);
+  const QuantizedWeight source = RandomWeight(format, 1, kRows, kK, random);
   const AlignedBytes packed = Allocate(kernel->packed_bytes(format, kRows, kK));
   for (auto _ : state) kernel->pack(source.View(), 0, packed.get(), Pool());
   const Bytes bytes = kRows * FormatRowBytes(format, kK)->Total();
@@ -210,19 +212,13 @@ void Register(const MatmulKernel& kernel, const Format& format, const NamedShape
 
 const bool registered = [] {
   const CpuFeatures features = CpuFeatures::Detect();
-  const Format formats[] = {
-      Format::Of(FormatKind::kQ4_0),       Format::Of(FormatKind::kQ4_1),
-      Format::Of(FormatKind::kQ8_0),       Format::Affine(4, 64, DType::kBF16),
-      Format::Affine(8, 64, DType::kBF16), Format::Affine(6, 64, DType::kBF16),
-      Format::Of(FormatKind::kF32),        Format::Of(FormatKind::kBF16),
-  };
   const NamedShape shapes[] = {
       {"smol135m_o", 576, 576},   {"smol135m_up", 1536, 576},    {"smol135m_down", 576, 1536},
       {"llama1b_up", 8192, 2048}, {"qwen3_4b_down", 2560, 9728},
   };
   for (const MatmulKernel& kernel : MatmulKernels()) {
     if (kernel.name == "reference") continue;
-    for (const Format& format : formats) {
+    for (const Format& format : AllFormats()) {
       if (!kernel.accepts(format, 16, 2048, features)) continue;
       benchmark::RegisterBenchmark(
           ("repack/" + std::string(kernel.name) + "/" + format.Name()).c_str(), Repack, &kernel,
@@ -230,7 +226,7 @@ const bool registered = [] {
           ->UseRealTime()
           ->Unit(benchmark::kMillisecond);
       for (const NamedShape& shape : shapes) {
-        if (kernel.accepts(format, shape.n, shape.k, features)) Register(kernel, format, shape);
+        if (shape.k % format.BlockElements() == 0) Register(kernel, format, shape);
       }
     }
   }

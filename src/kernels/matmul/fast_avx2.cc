@@ -1,13 +1,17 @@
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <limits>
+#include <utility>
 #if defined(__x86_64__)
 #include "base/check.h"
 #include "kernels/matmul/intrinsics.h"
 #include "kernels/matmul/tile.h"
 #include "kernels/matmul/unroll.h"
+#include "quant/minifloat.h"
 
 #define TONNAGE_TARGET __attribute__((target("avx2,fma,f16c")))
 #define TONNAGE_MAX_WIDTH 4

@@ -1,12 +1,16 @@
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <limits>
+#include <utility>
 
 #include "base/check.h"
 #include "kernels/matmul/tile.h"
 #include "kernels/matmul/unroll.h"
+#include "quant/minifloat.h"
 
 #define TONNAGE_TARGET
 #define TONNAGE_MAX_WIDTH 4

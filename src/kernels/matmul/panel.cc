@@ -2,233 +2,46 @@
 
 #include <algorithm>
 #include <cstring>
-#include <span>
-#include <type_traits>
+
+#include "base/check.h"
+#include "kernels/matmul/pack_panel.h"
+#include "quant/minifloat.h"
 
 namespace tonnage {
 namespace {
 
-constexpr int kGroup = 32;             // elements of k that are packed together
-constexpr Bytes kVector = 64;          // 16 lanes of 4 bytes
-constexpr int kSuperBlock = 256;       // Q6_K
-constexpr int kSuperBlockBytes = 210;  // 128 + 64 + 16 + 2
-constexpr int kMaxWords = 8;           // of one row in one packed group
+constexpr Bytes kVector = 64;  // 16 lanes of 4 bytes
+constexpr int kSuperBlock = 256;
 
-PanelKind KindOf(const Format& format) {
-  switch (format.kind) {
-    case FormatKind::kF32:
-      return PanelKind::kF32;
-    case FormatKind::kF16:
-      return PanelKind::kF16;
-    case FormatKind::kBF16:
-      return PanelKind::kBF16;
-    case FormatKind::kQ4_0:
-      return PanelKind::kSymmetric4;
-    case FormatKind::kQ4_1:
-      return PanelKind::kAffine4;
-    case FormatKind::kQ8_0:
-      return PanelKind::kSymmetric8;
-    case FormatKind::kQ6_K:
-      return PanelKind::kQ6K;
-    default:
-      break;
-  }
-  return format.bits <= 4   ? PanelKind::kAffine4
-         : format.bits <= 6 ? PanelKind::kAffine6
-                            : PanelKind::kAffine8;
-}
-
-// 32-bit words of one row in one packed group; 0 for plain kinds.
-int WordsOf(PanelKind kind) {
-  switch (kind) {
-    case PanelKind::kSymmetric4:
-    case PanelKind::kAffine4:
-      return 4;
-    case PanelKind::kAffine6:
-    case PanelKind::kQ6K:
-      return 6;
-    case PanelKind::kSymmetric8:
-    case PanelKind::kAffine8:
-      return 8;
-    default:
-      return 0;
-  }
-}
-
-bool IsAffine(PanelKind kind) {
-  return kind == PanelKind::kAffine4 || kind == PanelKind::kAffine6 || kind == PanelKind::kAffine8;
+PanelKind AffineKind(int bits) {
+  constexpr PanelKind kKinds[] = {PanelKind::kAffine2, PanelKind::kAffine3, PanelKind::kAffine4,
+                                  PanelKind::kAffine5, PanelKind::kAffine6};
+  return bits == 8 ? PanelKind::kAffine8 : kKinds[bits - 2];
 }
 
 int PlainBytes(PanelKind kind) { return kind == PanelKind::kF32 ? 4 : 2; }
 
-// The codes of elements [32 g, 32 g + 32) of one row of a bitstream.
-void ReadBitstream(const std::uint8_t* row, int bits, std::int64_t g, std::uint8_t* codes) {
-  const std::uint8_t* in = row + g * 4 * bits;
-  std::uint32_t pending = 0;
-  int available = 0;
-  for (int i = 0; i < kGroup; ++i) {
-    while (available < bits) {
-      pending |= static_cast<std::uint32_t>(*in++) << available;
-      available += 8;
-    }
-    codes[i] = static_cast<std::uint8_t>(pending & ((1u << bits) - 1));
-    pending >>= bits;
-    available -= bits;
+Bytes ScaleBytes(const PanelLayout& layout) {
+  const PanelTraits& traits = TraitsOf(layout.kind);
+  const Bytes number = kPanelRows * DTypeBytes(layout.scale_dtype);
+  const Bytes bytes = layout.chunk / traits.span * kPanelRows;  // of one byte a span
+  switch (traits.scaling) {
+    case Scaling::kNone:
+      return 0;
+    case Scaling::kGroup:
+      return RoundUp(number, kVector);
+    case Scaling::kPair:
+    case Scaling::kAffine:
+      return 2 * number;
+    case Scaling::kSuper:
+    case Scaling::kE4m3:
+      return RoundUp(number + bytes, kVector);
+    case Scaling::kSuperAffine:
+      return 2 * number + (traits.span == 16 ? bytes : 2 * bytes);
+    case Scaling::kE8m0:
+      return bytes;
   }
-}
-
-void ReadQ6K(const std::uint8_t* row, std::int64_t g, std::uint8_t* codes) {
-  const std::uint8_t* block = row + g / 8 * kSuperBlockBytes;
-  const int half = static_cast<int>(g % 8) / 4;
-  const int quarter = static_cast<int>(g % 4);
-  const std::uint8_t* low = block + half * 64 + quarter % 2 * 32;
-  const std::uint8_t* high = block + 128 + half * 32;
-  for (int i = 0; i < kGroup; ++i) {
-    const int nibble = quarter < 2 ? low[i] & 15 : low[i] >> 4;
-    codes[i] = static_cast<std::uint8_t>(nibble | ((high[i] >> (2 * quarter)) & 3) << 4);
-  }
-}
-
-// Puts 32 codes into the order of a row's packed words.
-void PackCodes(const std::uint8_t* codes, int words, std::uint8_t* packed) {
-  if (words == 8) {
-    std::memcpy(packed, codes, kGroup);
-    return;
-  }
-  for (int i = 0; i < 16; ++i) {
-    packed[i] = static_cast<std::uint8_t>((codes[i] & 15) | (codes[16 + i] & 15) << 4);
-  }
-  if (words == 4) return;
-  for (int h = 0; h < 2; ++h) {
-    for (int j = 0; j < 4; ++j) {
-      int byte = 0;
-      for (int i = 0; i < 4; ++i) byte |= (codes[16 * h + 4 * i + j] >> 4) << (2 * i);
-      packed[16 + 4 * h + j] = static_cast<std::uint8_t>(byte);
-    }
-  }
-}
-
-// The packed words of group g of one row.
-void PackGroup(const Format& format, int words, const std::uint8_t* row, std::int64_t g,
-               std::uint8_t* packed) {
-  std::uint8_t codes[kGroup];
-  switch (format.kind) {
-    case FormatKind::kQ4_0:
-      std::memcpy(packed, row + g * 18 + 2, 16);
-      return;
-    case FormatKind::kQ4_1:
-      std::memcpy(packed, row + g * 20 + 4, 16);
-      return;
-    case FormatKind::kQ8_0:
-      for (int i = 0; i < kGroup; ++i) packed[i] = row[g * 34 + 2 + i] ^ 0x80;
-      return;
-    case FormatKind::kQ6_K:
-      ReadQ6K(row, g, codes);
-      break;
-    default:
-      ReadBitstream(row, format.bits, g, codes);
-      break;
-  }
-  PackCodes(codes, words, packed);
-}
-
-// Where in a panel the codes of elements [32 g, 32 g + 32) begin.
-Bytes CodesOffset(const PanelLayout& layout, std::int64_t g) {
-  const std::int64_t k = g * kGroup;
-  return k / layout.chunk * layout.chunk_bytes + layout.scale_bytes +
-         k % layout.chunk / kGroup * WordsOf(layout.kind) * kVector;
-}
-
-// Where scale vector `vector` of the chunk that holds element k begins.
-Bytes ScaleOffset(const PanelLayout& layout, std::int64_t k, std::int64_t vector) {
-  return k / layout.chunk * layout.chunk_bytes +
-         vector * kPanelRows * DTypeBytes(layout.scale_dtype);
-}
-
-// One row of the checkpoint's matrix; a panel is packed from up to 16 of them.
-struct SourceRow {
-  const std::uint8_t* data = nullptr;
-  const std::uint8_t* scales = nullptr;
-  const std::uint8_t* biases = nullptr;
-};
-using SourceRows = std::span<const SourceRow>;
-
-// One number of each row side by side, of 1, 2 or 4 bytes.
-template <typename From>
-void PackVector(SourceRows rows, Bytes size, From&& from, std::uint8_t* to) {
-  const auto copy = [&](auto constant_size) {
-    for (const SourceRow& row : rows) {
-      std::memcpy(to, from(row), constant_size);
-      to += constant_size;
-    }
-  };
-  if (size == 4) return copy(std::integral_constant<std::size_t, 4>{});
-  if (size == 2) return copy(std::integral_constant<std::size_t, 2>{});
-  copy(std::integral_constant<std::size_t, 1>{});
-}
-
-// The scales of the chunk that begins at element k, `groups` times 32 elements long.
-void PackScales(const Format& format, const PanelLayout& layout, SourceRows rows, std::int64_t k,
-                std::int64_t groups, std::uint8_t* chunk) {
-  const Bytes size = DTypeBytes(layout.scale_dtype);
-  const std::int64_t block = k / layout.chunk;
-  const auto pack = [&](std::int64_t vector, auto&& from) {
-    PackVector(rows, size, from, chunk + vector * kPanelRows * size);
-  };
-  switch (format.kind) {
-    case FormatKind::kQ4_0:
-    case FormatKind::kQ8_0:
-      for (std::int64_t g = 0; g < groups; ++g) {
-        const Bytes at = (k / kGroup + g) * (format.kind == FormatKind::kQ4_0 ? 18 : 34);
-        pack(g, [&](const SourceRow& row) { return row.data + at; });
-      }
-      return;
-    case FormatKind::kQ4_1:
-      pack(0, [&](const SourceRow& row) { return row.data + 20 * block; });
-      pack(1, [&](const SourceRow& row) { return row.data + 20 * block + 2; });
-      return;
-    case FormatKind::kQ6_K: {
-      const Bytes at = block * kSuperBlockBytes;
-      pack(0, [&](const SourceRow& row) { return row.data + at + 208; });
-      for (int s = 0; s < 16; ++s) {
-        PackVector(
-            rows, 1, [&](const SourceRow& row) { return row.data + at + 192 + s; },
-            chunk + (2 + s) * kPanelRows);
-      }
-      return;
-    }
-    default:
-      pack(0, [&](const SourceRow& row) { return row.scales + size * block; });
-      pack(1, [&](const SourceRow& row) { return row.biases + size * block; });
-  }
-}
-
-void PackPanel(const Format& format, const PanelLayout& layout, SourceRows rows, std::int64_t k,
-               std::uint8_t* out) {
-  const int words = WordsOf(layout.kind);
-  if (words == 0) {
-    const Bytes size = PlainBytes(layout.kind);
-    for (std::int64_t i = 0; i < k; ++i) {
-      PackVector(
-          rows, size, [&](const SourceRow& row) { return row.data + i * size; },
-          out + i * kPanelRows * size);
-    }
-    return;
-  }
-  std::uint8_t* chunk = out;
-  for (std::int64_t first = 0; first < k; first += layout.chunk, chunk += layout.chunk_bytes) {
-    const std::int64_t groups = std::min<std::int64_t>(layout.chunk, k - first) / kGroup;
-    PackScales(format, layout, rows, first, groups, chunk);
-    std::uint8_t* codes = chunk + layout.scale_bytes;
-    for (std::int64_t g = 0; g < groups; ++g, codes += words * kVector) {
-      for (std::size_t lane = 0; lane < rows.size(); ++lane) {
-        std::uint8_t packed[4 * kMaxWords];
-        PackGroup(format, words, rows[lane].data, first / kGroup + g, packed);
-        for (int w = 0; w < words; ++w)
-          std::memcpy(codes + w * kVector + 4 * lane, packed + 4 * w, 4);
-      }
-    }
-  }
+  return 0;
 }
 
 float ReadNumber(const std::uint8_t* data, std::int64_t index, DType dtype) {
@@ -242,88 +55,170 @@ float ReadNumber(const std::uint8_t* data, std::int64_t index, DType dtype) {
   return dtype == DType::kF16 ? F16ToF32(bits) : Bf16ToF32(bits);
 }
 
-// The codes of one lane of a packed group.
-void UnpackCodes(const std::uint8_t* group, int words, int lane, std::uint8_t* codes) {
-  std::uint8_t packed[4 * kMaxWords];
-  for (int w = 0; w < words; ++w) std::memcpy(packed + 4 * w, group + w * kVector + 4 * lane, 4);
-  if (words == 8) {
-    std::memcpy(codes, packed, kGroup);
-    return;
+// One row of a chunk.
+struct LaneReader {
+  const Format& format;
+  const PanelLayout& layout;
+  const std::uint8_t* chunk;
+  int lane;
+
+  // The code of element i of the chunk.
+  int Code(std::int64_t i) const;
+  // What it stands for.
+  float Value(std::int64_t i) const;
+  float Scale(std::int64_t i) const;
+  float Min(std::int64_t i) const;
+
+ private:
+  float Number(std::int64_t vector) const {
+    return ReadNumber(chunk, vector * kPanelRows + lane, layout.scale_dtype);
   }
-  for (int i = 0; i < kGroup; ++i) {
-    codes[i] = static_cast<std::uint8_t>(i < 16 ? packed[i] & 15 : packed[i - 16] >> 4);
-    if (words == 4) continue;
-    const int high = packed[16 + i / 16 * 4 + i % 4] >> (i % 16 / 4 * 2);
-    codes[i] = static_cast<std::uint8_t>(codes[i] | (high & 3) << 4);
+  // Byte `index` behind `numbers` vectors of d and m.
+  int Byte(std::int64_t numbers, std::int64_t index) const {
+    return chunk[numbers * kPanelRows * DTypeBytes(layout.scale_dtype) + index * kPanelRows + lane];
+  }
+};
+
+int LaneReader::Code(std::int64_t i) const {
+  const PanelTraits& traits = TraitsOf(layout.kind);
+  const std::uint8_t* const group =
+      chunk + layout.scale_bytes + i / kPanelGroup * traits.bits * kVector;
+  if (traits.codes == Codes::kE4m3) return group[i % kPanelGroup * kPanelRows + lane];
+  const int c = static_cast<int>(i % kPanelGroup) / 4, j = static_cast<int>(i % 4);
+  const auto byte = [&](int vector) { return group[vector * kVector + 4 * lane + j]; };
+  const auto pair = [&](int first) { return byte(first + c / 4) >> (2 * (c % 4)) & 3; };
+  if (traits.bits == 8) return byte(c);
+  if (traits.bits == 2) return pair(0);
+  if (traits.bits == 3) return pair(0) | (byte(2) >> c & 1) << 2;
+  const int nibble = byte(c % 4) >> (c < 4 ? 0 : 4) & 15;
+  if (traits.bits == 5) return nibble | (byte(4) >> c & 1) << 4;
+  if (traits.bits == 6) return nibble | pair(4) << 4;
+  return nibble;
+}
+
+float LaneReader::Value(std::int64_t i) const {
+  const int code = Code(i);
+  const PanelTraits& traits = TraitsOf(layout.kind);
+  switch (traits.codes) {
+    case Codes::kIq4:
+      return kIq4[static_cast<std::size_t>(code)];
+    case Codes::kE2m1:
+      return kTwiceE2m1[static_cast<std::size_t>(code)];
+    case Codes::kE4m3:
+      return E4m3ToF32(static_cast<std::uint8_t>(code));
+    default:
+      return static_cast<float>(HasMin(layout.kind) ? code : code - (1 << (traits.bits - 1)));
   }
 }
 
-void UnpackGroup(const PanelLayout& layout, const std::uint8_t* panel, int lane, std::int64_t g,
-                 float* out) {
-  std::uint8_t codes[kGroup];
-  UnpackCodes(panel + CodesOffset(layout, g), WordsOf(layout.kind), lane, codes);
-  const std::int64_t k = g * kGroup;
-  const auto scale = [&](std::int64_t vector) {
-    return ReadNumber(panel + ScaleOffset(layout, k, vector), lane, layout.scale_dtype);
-  };
-  if (IsAffine(layout.kind)) {
-    const float d = scale(0), m = scale(1);
-    for (int i = 0; i < kGroup; ++i) out[i] = d * static_cast<float>(codes[i]) + m;
-  } else if (layout.kind == PanelKind::kQ6K) {
-    for (int half = 0; half < kGroup; half += 16) {
-      const Bytes own_at = ScaleOffset(layout, k, 1) + (k % kSuperBlock + half) / 16 * kPanelRows;
-      const auto own = static_cast<std::int8_t>(panel[own_at + lane]);
-      const float d = scale(0) * static_cast<float>(own);
-      for (int i = half; i < half + 16; ++i) out[i] = d * static_cast<float>(codes[i] - 32);
+float LaneReader::Scale(std::int64_t i) const {
+  const PanelTraits& traits = TraitsOf(layout.kind);
+  const std::int64_t span = i / traits.span;
+  switch (traits.scaling) {
+    case Scaling::kPair:
+      return Number(i / kPanelGroup);
+    case Scaling::kSuper:
+      return Number(0) * static_cast<float>(static_cast<std::int8_t>(Byte(1, span)));
+    case Scaling::kSuperAffine:
+      return Number(0) * static_cast<float>(traits.span == 16 ? Byte(2, span) & 15 : Byte(2, span));
+    case Scaling::kE8m0: {
+      const auto code = static_cast<std::uint8_t>(Byte(0, span));
+      if (format.kind == FormatKind::kMxfp4Gguf) return HalfE8m0ToF32(code);
+      return E8m0ToF32(code) * (traits.codes == Codes::kE2m1 ? 0.5f : 1.0f);
     }
-  } else {
-    const float d = scale(g % 2);
-    const int zero = layout.kind == PanelKind::kSymmetric4 ? 8 : 128;
-    for (int i = 0; i < kGroup; ++i) out[i] = d * static_cast<float>(codes[i] - zero);
+    case Scaling::kE4m3:
+      return Number(0) * E4m3ToF32(static_cast<std::uint8_t>(Byte(1, span)));
+    default:
+      return Number(0);
   }
+}
+
+float LaneReader::Min(std::int64_t i) const {
+  const PanelTraits& traits = TraitsOf(layout.kind);
+  if (traits.scaling == Scaling::kAffine) return Number(1);
+  const std::int64_t span = i / traits.span;
+  const int min = traits.span == 16 ? Byte(2, span) >> 4 : Byte(2, layout.chunk / 32 + span);
+  return Number(1) * static_cast<float>(min);
 }
 
 }  // namespace
 
-bool HasPanels(const Format& format) {
+PanelKind PanelKindOf(const Format& format) {
   switch (format.kind) {
     case FormatKind::kF32:
+      return PanelKind::kF32;
     case FormatKind::kF16:
+      return PanelKind::kF16;
     case FormatKind::kBF16:
+      return PanelKind::kBF16;
     case FormatKind::kQ4_0:
+      return PanelKind::kSymmetric4;
     case FormatKind::kQ4_1:
+      return PanelKind::kAffine4;
+    case FormatKind::kQ5_0:
+      return PanelKind::kSymmetric5;
+    case FormatKind::kQ5_1:
+      return PanelKind::kAffine5;
     case FormatKind::kQ8_0:
+      return PanelKind::kSymmetric8;
+    case FormatKind::kIQ4_NL:
+      return PanelKind::kIq4;
+    case FormatKind::kQ2_K:
+      return PanelKind::kSuperAffine2;
+    case FormatKind::kQ3_K:
+      return PanelKind::kSuper3;
+    case FormatKind::kQ4_K:
+      return PanelKind::kSuperAffine4;
+    case FormatKind::kQ5_K:
+      return PanelKind::kSuperAffine5;
     case FormatKind::kQ6_K:
+      return PanelKind::kSuper6;
+    case FormatKind::kIQ4_XS:
+      return PanelKind::kSuperIq4;
     case FormatKind::kAffine:
-      return true;
-    default:
-      return false;
+      return AffineKind(format.bits);
+    case FormatKind::kMxfp4Gguf:
+    case FormatKind::kMxfp4:
+      return PanelKind::kMxfp4;
+    case FormatKind::kNvfp4:
+    case FormatKind::kNvfp4Global:
+      return PanelKind::kNvfp4;
+    case FormatKind::kMxfp8:
+      return PanelKind::kMxfp8;
+    case FormatKind::kFp8:
+      return PanelKind::kFp8;
   }
+  CHECK(false) << "a format without a name";
+  return PanelKind::kF32;
+}
+
+bool HasPanels(const Format& format, std::int64_t k) {
+  if (TraitsOf(PanelKindOf(format)).bits == 0) return true;
+  return k % kPanelGroup == 0 && (format.BlockElements() % kPanelGroup == 0 || format.group == 0);
 }
 
 PanelLayout LayoutPanel(const Format& format, std::int64_t k) {
   PanelLayout layout;
-  layout.kind = KindOf(format);
-  const int words = WordsOf(layout.kind);
-  if (words == 0) {
+  layout.kind = PanelKindOf(format);
+  const PanelTraits& traits = TraitsOf(layout.kind);
+  if (traits.bits == 0) {
     layout.bytes = RoundUp(k * kPanelRows * PlainBytes(layout.kind), kVector);
     return layout;
   }
-  if (layout.kind == PanelKind::kQ6K) {
-    layout.chunk = kSuperBlock;
-    layout.scale_bytes = RoundUp((2 + 16) * kPanelRows, kVector);
-  } else if (IsAffine(layout.kind)) {
-    const bool grouped = format.kind == FormatKind::kAffine;
-    layout.chunk = grouped ? format.group : kGroup;
-    if (grouped) layout.scale_dtype = format.scale_dtype;
-    layout.scale_bytes = 2 * kPanelRows * DTypeBytes(layout.scale_dtype);
-  } else {
-    layout.chunk = 2 * kGroup;
-    layout.scale_bytes = 2 * kPanelRows * DTypeBytes(layout.scale_dtype);
+  layout.chunk = kSuperBlock;
+  if (traits.scaling == Scaling::kPair) layout.chunk = 2 * kPanelGroup;
+  if (traits.scaling == Scaling::kAffine) layout.chunk = kPanelGroup;
+  if (format.group != 0) {
+    layout.chunk = format.group;
+    layout.scale_dtype = format.scale_dtype;
   }
-  layout.chunk_bytes = layout.scale_bytes + layout.chunk / kGroup * words * kVector;
+  if (traits.scaling == Scaling::kE4m3) layout.scale_dtype = DType::kF32;
+  const Bytes group_bytes = traits.bits * kVector;
+  layout.scale_bytes = ScaleBytes(layout);
+  layout.chunk_bytes = layout.scale_bytes + layout.chunk / kPanelGroup * group_bytes;
   layout.bytes = k / layout.chunk * layout.chunk_bytes;
-  if (k % layout.chunk != 0) layout.bytes += layout.scale_bytes + words * kVector;
+  const std::int64_t rest = k % layout.chunk / kPanelGroup;
+  if (rest != 0) layout.bytes += layout.scale_bytes + rest * group_bytes;
   return layout;
 }
 
@@ -339,7 +234,6 @@ void PackPanels(const WeightView& source, std::int64_t expert, std::uint8_t* out
     std::uint8_t* const to = out + panel * layout.bytes;
     const std::int64_t first = panel * kPanelRows;
     const std::int64_t lanes = std::min<std::int64_t>(kPanelRows, source.n - first);
-    if (lanes < kPanelRows) std::memset(to, 0, static_cast<std::size_t>(layout.bytes));
     SourceRow rows[kPanelRows];
     for (std::int64_t lane = 0; lane < lanes; ++lane) {
       const std::int64_t row = expert * source.n + first + lane;
@@ -355,15 +249,26 @@ void UnpackPanelRow(const Format& format, std::int64_t k, const std::uint8_t* da
   const PanelLayout layout = LayoutPanel(format, k);
   const std::uint8_t* const panel = data + row / kPanelRows * layout.bytes;
   const int lane = static_cast<int>(row % kPanelRows);
-  if (WordsOf(layout.kind) == 0) {
+  if (TraitsOf(layout.kind).bits == 0) {
     const DType dtype = layout.kind == PanelKind::kF32   ? DType::kF32
                         : layout.kind == PanelKind::kF16 ? DType::kF16
                                                          : DType::kBF16;
     for (std::int64_t i = 0; i < k; ++i) out[i] = ReadNumber(panel, i * kPanelRows + lane, dtype);
     return;
   }
-  for (std::int64_t g = 0; g < k / kGroup; ++g) {
-    UnpackGroup(layout, panel, lane, g, out + g * kGroup);
+  LaneReader reader{format, layout, panel, lane};
+  for (std::int64_t first = 0; first < k; first += layout.chunk) {
+    const std::int64_t count = std::min<std::int64_t>(layout.chunk, k - first);
+    const int span = TraitsOf(layout.kind).span;
+    for (std::int64_t begin = 0; begin < count; begin += span) {
+      const float d = reader.Scale(begin);
+      float* const to = out + first + begin;
+      for (int i = 0; i < span; ++i) to[i] = d * reader.Value(begin + i);
+      if (!HasMin(layout.kind)) continue;
+      const float m = reader.Min(begin);
+      for (int i = 0; i < span; ++i) to[i] += m;
+    }
+    reader.chunk += layout.chunk_bytes;
   }
 }
 

@@ -8,23 +8,24 @@
 namespace tonnage {
 namespace {
 
-bool IsAny(const Format&) { return true; }
+bool Anything(const Format&, std::int64_t) { return true; }
 
-bool HasAny(const Format& format) { return HasPanels(format); }
+bool AnyPanels(const Format& format, std::int64_t k) { return HasPanels(format, k); }
 
-bool HasQuantized(const Format& format) {
-  return HasPanels(format) && format.kind != FormatKind::kF32 && format.kind != FormatKind::kF16 &&
-         format.kind != FormatKind::kBF16;
+bool WholePanels(const Format& format, std::int64_t k) {
+  return HasPanels(format, k) && HasWholeCodes(PanelKindOf(format));
 }
 
-template <bool (*kFormats)(const Format&), bool CpuFeatures::*kNeeds>
-bool Accepts(const Format& format, std::int64_t, std::int64_t, const CpuFeatures& features) {
-  return kFormats(format) && features.*kNeeds;
+using Fits = bool(const Format& format, std::int64_t k);
+
+template <Fits& kFits, bool CpuFeatures::*kNeeds>
+bool Accepts(const Format& format, std::int64_t, std::int64_t k, const CpuFeatures& features) {
+  return kFits(format, k) && features.*kNeeds;
 }
 
-template <bool (*kFormats)(const Format&)>
-bool AcceptsAnywhere(const Format& format, std::int64_t, std::int64_t, const CpuFeatures&) {
-  return kFormats(format);
+template <Fits& kFits>
+bool AcceptsAnywhere(const Format& format, std::int64_t, std::int64_t k, const CpuFeatures&) {
+  return kFits(format, k);
 }
 
 void UnpackPanels(const PackedWeight& weight, std::int64_t row, float* out) {
@@ -60,7 +61,7 @@ void RunExperts(const ExpertMatmulArgs& args, std::span<std::uint8_t> workspace,
 
 constexpr MatmulKernel kKernels[] = {
 #include "kernels/matmul/kernels.inc"
-    {"reference", Precision::kExact, AcceptsAnywhere<IsAny>, ReferencePackedBytes, ReferencePack,
+    {"reference", Precision::kExact, AcceptsAnywhere<Anything>, ReferencePackedBytes, ReferencePack,
      ReferenceUnpackRow, ReferenceWorkspaceBytes, ReferenceRun, ReferenceRunExperts},
 };
 

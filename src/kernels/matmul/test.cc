@@ -14,7 +14,7 @@
 
 #include "kernels/matmul/count_allocations.h"
 #include "kernels/matmul/matmul.h"
-#include "quant/pack.h"
+#include "quant/testing.h"
 #include "quant/unpack.h"
 
 namespace tonnage {
@@ -22,23 +22,6 @@ namespace {
 
 constexpr std::int64_t kRowCounts[] = {0, 1, 2, 3, 7, 8, 9, 17, 64, 100};
 constexpr std::int64_t kAllRows = 100;
-
-std::vector<Format> AllFormats() {
-  std::vector<Format> formats;
-  for (const FormatKind kind :
-       {FormatKind::kF32, FormatKind::kF16, FormatKind::kBF16, FormatKind::kQ4_0, FormatKind::kQ4_1,
-        FormatKind::kQ8_0, FormatKind::kQ6_K}) {
-    formats.push_back(Format::Of(kind));
-  }
-  for (const int bits : {2, 3, 4, 5, 6, 8}) {
-    formats.push_back(Format::Affine(bits, 64, DType::kBF16));
-  }
-  for (const int bits : {4, 8}) {
-    formats.push_back(Format::Affine(bits, 32, DType::kF16));
-    formats.push_back(Format::Affine(bits, 128, DType::kF32));
-  }
-  return formats;
-}
 
 class Random {
  public:
@@ -57,19 +40,7 @@ class Random {
   }
   QuantizedWeight Weight(const Format& format, std::int64_t experts, std::int64_t n,
                          std::int64_t k) {
-    if (CanPack(format.kind)) return Pack(format, experts, n, k, Normal(experts * n * k));
-    QuantizedWeight weight;
-    weight.format = format;
-    weight.experts = experts;
-    weight.n = n;
-    weight.k = k;
-    weight.data.resize(static_cast<std::size_t>(experts * n * FormatRowBytes(format, k)->data));
-    for (std::uint8_t& byte : weight.data) byte = static_cast<std::uint8_t>(engine_());
-    for (std::size_t block = 0; block < weight.data.size(); block += 210) {
-      const std::uint16_t d = F32ToF16(0.0005f * static_cast<float>(1 + engine_() % 4));
-      std::memcpy(&weight.data[block + 208], &d, 2);
-    }
-    return weight;
+    return RandomWeight(format, experts, n, k, engine_);
   }
   unsigned Below(unsigned limit) { return static_cast<unsigned>(engine_() % limit); }
 
@@ -203,7 +174,7 @@ using Case = std::tuple<const MatmulKernel*, Format>;
 class EveryKernel : public testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
-    if (!kernel().accepts(format(), 1, format().BlockElements(), CpuFeatures::Detect())) {
+    if (!kernel().accepts(format(), 1, PanelElements(format()), CpuFeatures::Detect())) {
       GTEST_SKIP() << kernel().name << " does not run " << format().Name() << " on this processor";
     }
   }
@@ -226,7 +197,7 @@ std::vector<Case> AllCases() {
   std::vector<Case> cases;
   for (const MatmulKernel& kernel : MatmulKernels()) {
     for (const Format& format : AllFormats()) {
-      if (kernel.accepts(format, 1, format.BlockElements(), everything)) {
+      if (kernel.accepts(format, 1, PanelElements(format), everything)) {
         cases.emplace_back(&kernel, format);
       }
     }
@@ -246,7 +217,7 @@ INSTANTIATE_TEST_SUITE_P(Matmul, EveryKernel, testing::ValuesIn(AllCases()),
 
 TEST_P(EveryKernel, UnpacksWhatTheCheckpointHolds) {
   for (const std::int64_t n : {1, 16, 37}) {
-    const std::int64_t k = 3 * format().BlockElements();
+    const std::int64_t k = 3 * PanelElements(format());
     const QuantizedWeight source = Random(1).Weight(format(), 1, n, k);
     const Packed packed = PackFor(kernel(), source, three_);
     const std::vector<float> expected = UnpackAll(source);
@@ -262,7 +233,7 @@ TEST_P(EveryKernel, UnpacksWhatTheCheckpointHolds) {
 }
 
 TEST_P(EveryKernel, MultipliesAnyRowsAlike) {
-  const std::int64_t block = format().BlockElements();
+  const std::int64_t block = PanelElements(format());
   for (const auto& [n, k] : {std::pair{std::int64_t{1}, block}, {16, 3 * block}, {37, 5 * block}}) {
     Random random(2);
     const QuantizedWeight source = random.Weight(format(), 1, n, k);
@@ -302,7 +273,7 @@ TEST_P(EveryKernel, MultipliesAnyRowsAlike) {
 
 TEST_P(EveryKernel, RunsExpertsAsTheirOwnMatrices) {
   constexpr std::int64_t kExperts = 5, kTopK = 3, kN = 21;
-  const std::int64_t k = 2 * format().BlockElements();
+  const std::int64_t k = 2 * PanelElements(format());
   Random random(3);
   const QuantizedWeight source = random.Weight(format(), kExperts, kN, k);
   const Packed packed = PackFor(kernel(), source, three_);
@@ -345,7 +316,7 @@ TEST_P(EveryKernel, RunsExpertsAsTheirOwnMatrices) {
 }
 
 TEST_P(EveryKernel, PassesOnWhatIsNoNumber) {
-  const std::int64_t k = 2 * format().BlockElements();
+  const std::int64_t k = 2 * PanelElements(format());
   Random random(4);
   const QuantizedWeight source = random.Weight(format(), 1, 16, k);
   const Packed packed = PackFor(kernel(), source, one_);
@@ -390,6 +361,33 @@ TEST(CountAllocations, Counts) {
   const int before = CountAllocations();
   ::operator delete(::operator new(1));
   EXPECT_EQ(CountAllocations(), before + 1);
+}
+
+TEST(Matmul, PanelsKeepWhatIsNoNumber) {
+  const Format fp8 = Format::Fp8(32, DType::kF32);
+  std::mt19937 engine(6);
+  QuantizedWeight source = RandomWeight(fp8, 1, 3, 64, engine);
+  source.data[64 + 5] = 0xff;
+  ThreadPool pool(1);
+  const std::vector<float> x(64, 1.0f);
+  for (const MatmulKernel& kernel : MatmulKernels()) {
+    if (!kernel.accepts(fp8, 3, 64, CpuFeatures::Detect())) continue;
+    const Packed packed = PackFor(kernel, source, pool);
+    std::vector<float> row(64);
+    kernel.unpack_row(packed.weight, 1, row.data());
+    EXPECT_TRUE(std::isnan(row[5])) << kernel.name;
+    const std::vector<float> y = Multiply(packed.weight, x.data(), 1, pool);
+    EXPECT_FALSE(std::isnan(y[0])) << kernel.name;
+    EXPECT_TRUE(std::isnan(y[1])) << kernel.name;
+  }
+}
+
+TEST(SelectMatmul, LeavesOddRowsToTheReference) {
+  const CpuFeatures features = CpuFeatures::Detect();
+  const Format nvfp4 = Format::Of(FormatKind::kNvfp4), fp8 = Format::Fp8(128, DType::kF32);
+  EXPECT_EQ(SelectMatmul(nvfp4, 1, 48, Precision::kFast, features).name, "reference");
+  EXPECT_NE(SelectMatmul(nvfp4, 1, 64, Precision::kFast, features).name, "reference");
+  EXPECT_EQ(SelectMatmul(fp8, 1, 128, Precision::kFast, features).precision, Precision::kExact);
 }
 
 TEST(SelectMatmul, TakesTheFirstRowThatFits) {
