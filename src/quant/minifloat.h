@@ -18,10 +18,10 @@ inline constexpr std::array<std::int8_t, 16> kIq4 = {-127, -104, -83, -65, -49, 
 // e4m3fn: no infinity; 0x7f and 0xff are NaN.
 constexpr float E4m3ToF32(std::uint8_t code) {
   const std::uint32_t magnitude = code & 0x7fu, sign = (code & 0x80u) << 24;
-  if (magnitude == 0x7f) return std::bit_cast<float>(sign | 0x7fc00000u);
   // The fields lie as in a float32 whose exponent is 120 too small; a subnormal becomes normal.
   const float value = std::bit_cast<float>(magnitude << 20) * 0x1p120f;
-  return sign == 0 ? value : -value;
+  const std::uint32_t nan = magnitude == 0x7f ? 0x7fc00000u : 0;
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | nan | sign);
 }
 
 // Rounds to nearest even and saturates at 448; NaN gives 448 with its sign.

@@ -132,10 +132,11 @@ int QuarterNibble(const std::uint8_t* bytes, size_t i) {
 void UnpackQ2_K(const std::uint8_t* block, std::span<float> out) {
   for (; !out.empty(); out = out.subspan(256), block += 84) {
     const float d = LoadF16(block + 80), dmin = LoadF16(block + 82);
-    for (size_t i = 0; i < 256; ++i) {
-      const int scale = block[i / 16] & 15, min = block[i / 16] >> 4;
-      out[i] = d * static_cast<float>(scale) * static_cast<float>(Pair(block + 16, i)) -
-               dmin * static_cast<float>(min);
+    for (size_t j = 0; j < 16; ++j) {
+      const float scale = d * static_cast<float>(block[j] & 15);
+      const float min = dmin * static_cast<float>(block[j] >> 4);
+      for (size_t i = 16 * j; i < 16 * j + 16; ++i)
+        out[i] = scale * static_cast<float>(Pair(block + 16, i)) - min;
     }
   }
 }
@@ -145,10 +146,12 @@ void UnpackQ2_K(const std::uint8_t* block, std::span<float> out) {
 void UnpackQ3_K(const std::uint8_t* block, std::span<float> out) {
   for (; !out.empty(); out = out.subspan(256), block += 110) {
     const float d = LoadF16(block + 108);
-    for (size_t i = 0; i < 256; ++i) {
-      const float scale = d * static_cast<float>(Q3KScale(block + 96, static_cast<int>(i / 16)));
-      const int q = Pair(block + 32, i) | (block[i % 32] >> (i / 32) & 1) << 2;
-      out[i] = scale * static_cast<float>(q - 4);
+    for (size_t j = 0; j < 16; ++j) {
+      const float scale = d * static_cast<float>(Q3KScale(block + 96, static_cast<int>(j)));
+      for (size_t i = 16 * j; i < 16 * j + 16; ++i) {
+        const int q = Pair(block + 32, i) | (block[i % 32] >> (i / 32) & 1) << 2;
+        out[i] = scale * static_cast<float>(q - 4);
+      }
     }
   }
 }
@@ -157,10 +160,10 @@ void UnpackQ3_K(const std::uint8_t* block, std::span<float> out) {
 template <typename CodeOf>
 void ScaleK(const std::uint8_t* block, const CodeOf& q, std::span<float> out) {
   const float d = LoadF16(block), dmin = LoadF16(block + 2);
-  for (size_t i = 0; i < 256; ++i) {
-    const ScaleAndMin s = KScaleAndMin(block + 4, static_cast<int>(i / 32));
-    out[i] = d * static_cast<float>(s.scale) * static_cast<float>(q(i)) -
-             dmin * static_cast<float>(s.min);
+  for (size_t j = 0; j < 8; ++j) {
+    const ScaleAndMin s = KScaleAndMin(block + 4, static_cast<int>(j));
+    const float scale = d * static_cast<float>(s.scale), min = dmin * static_cast<float>(s.min);
+    for (size_t i = 32 * j; i < 32 * j + 32; ++i) out[i] = scale * static_cast<float>(q(i)) - min;
   }
 }
 
@@ -188,11 +191,13 @@ void UnpackQ5_K(const std::uint8_t* block, std::span<float> out) {
 void UnpackQ6_K(const std::uint8_t* block, std::span<float> out) {
   for (; !out.empty(); out = out.subspan(256), block += 210) {
     const float d = LoadF16(block + 208);
-    for (size_t i = 0; i < 256; ++i) {
-      const int low = block[64 * (i / 128) + i % 64] >> (4 * (i / 64 % 2)) & 15;
-      const auto scale = static_cast<std::int8_t>(block[192 + i / 16]);
-      const int q = (low | Pair(block + 128, i) << 4) - 32;
-      out[i] = d * static_cast<float>(scale) * static_cast<float>(q);
+    for (size_t j = 0; j < 16; ++j) {
+      const float scale = d * static_cast<float>(static_cast<std::int8_t>(block[192 + j]));
+      for (size_t i = 16 * j; i < 16 * j + 16; ++i) {
+        const int low = block[64 * (i / 128) + i % 64] >> (4 * (i / 64 % 2)) & 15;
+        const int q = (low | Pair(block + 128, i) << 4) - 32;
+        out[i] = scale * static_cast<float>(q);
+      }
     }
   }
 }
@@ -201,10 +206,12 @@ void UnpackQ6_K(const std::uint8_t* block, std::span<float> out) {
 void UnpackIQ4_XS(const std::uint8_t* block, std::span<float> out) {
   for (; !out.empty(); out = out.subspan(256), block += 136) {
     const float d = LoadF16(block);
-    for (size_t i = 0; i < 256; ++i) {
-      const float scale = d * static_cast<float>(Iq4XsScale(block + 2, static_cast<int>(i / 32)));
-      const int q = Nibble(block + 8 + i / 32 * 16, i % 32);
-      out[i] = scale * static_cast<float>(kIq4[static_cast<size_t>(q)]);
+    for (size_t j = 0; j < 8; ++j) {
+      const float scale = d * static_cast<float>(Iq4XsScale(block + 2, static_cast<int>(j)));
+      for (size_t i = 0; i < 32; ++i) {
+        const int q = Nibble(block + 8 + 16 * j, i);
+        out[32 * j + i] = scale * static_cast<float>(kIq4[static_cast<size_t>(q)]);
+      }
     }
   }
 }
@@ -262,8 +269,10 @@ void UnpackNvfp4(const RowParts& row, float factor, std::span<float> out) {
 // w = e4m3(q) * scale of the group
 void UnpackFp8(const Format& format, const RowParts& row, std::span<float> out) {
   const auto group = static_cast<size_t>(format.group);
-  for (size_t i = 0; i < out.size(); ++i)
-    out[i] = E4m3ToF32(row.data[i]) * LoadFloat(format.scale_dtype, row.scales, i / group);
+  for (size_t begin = 0; begin < out.size(); begin += group) {
+    const float scale = LoadFloat(format.scale_dtype, row.scales, begin / group);
+    for (size_t i = begin; i < begin + group; ++i) out[i] = E4m3ToF32(row.data[i]) * scale;
+  }
 }
 
 }  // namespace

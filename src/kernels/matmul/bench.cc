@@ -100,6 +100,23 @@ std::vector<float> Noise(std::int64_t count) {
   return values;
 }
 
+// [n, k], the same few rows again and again: quantizing is not what is measured.
+QuantizedWeight RepeatedRows(const Format& format, std::int64_t n, std::int64_t k) {
+  std::mt19937 random(1);
+  const std::int64_t period = std::min<std::int64_t>(n, 64);
+  QuantizedWeight weight = RandomWeight(format, 1, period, k, random);
+  const auto repeat = [&](std::vector<std::uint8_t>& part) {
+    const std::size_t once = part.size();
+    part.resize(once / static_cast<std::size_t>(period) * static_cast<std::size_t>(n));
+    for (std::size_t i = once; i < part.size(); ++i) part[i] = part[i - once];
+  };
+  repeat(weight.data);
+  repeat(weight.scales);
+  repeat(weight.biases);
+  weight.n = n;
+  return weight;
+}
+
 struct Setup {
   const MatmulKernel& kernel;
   PackedWeight weight = {};
@@ -122,8 +139,7 @@ struct Setup {
 Setup MakeSetup(const MatmulKernel& kernel, const Format& format, std::int64_t n, std::int64_t k,
                 std::int64_t rows, bool cold) {
   Setup setup = {.kernel = kernel};
-  std::mt19937 random(1);
-  const QuantizedWeight source = RandomWeight(format, 1, n, k, random);
+  const QuantizedWeight source = RepeatedRows(format, n, k);
   setup.packed_bytes = kernel.packed_bytes(format, n, k);
   setup.copies = cold ? std::max<std::int64_t>(1, kColdBytes / setup.packed_bytes) : 1;
   setup.bytes = Allocate(setup.copies * setup.packed_bytes);
@@ -182,8 +198,7 @@ void Prefill(benchmark::State& state, const MatmulKernel* kernel, Format format,
 // Bytes of the checkpoint repacked per second, from memory to memory.
 void Repack(benchmark::State& state, const MatmulKernel* kernel, Format format) {
   constexpr std::int64_t kRows = 16384, kK = 2048;
-  std::mt19937 random(1);
-  const QuantizedWeight source = RandomWeight(format, 1, kRows, kK, random);
+  const QuantizedWeight source = RepeatedRows(format, kRows, kK);
   const AlignedBytes packed = Allocate(kernel->packed_bytes(format, kRows, kK));
   for (auto _ : state) kernel->pack(source.View(), 0, packed.get(), Pool());
   const Bytes bytes = kRows * FormatRowBytes(format, kK)->Total();
@@ -197,38 +212,53 @@ struct NamedShape {
   std::int64_t n, k;
 };
 
-void Register(const MatmulKernel& kernel, const Format& format, const NamedShape& shape) {
-  const std::string name =
-      std::string(kernel.name) + "/" + format.Name() + "/" + shape.name + "/rows:";
-  const auto add = [&](const char* kind, auto function, std::int64_t rows) {
-    benchmark::RegisterBenchmark((kind + name + std::to_string(rows)).c_str(), function, &kernel,
-                                 format, shape.n, shape.k, rows)
-        ->UseRealTime()
-        ->Unit(benchmark::kMicrosecond);
-  };
-  for (const std::int64_t rows : {1, 4, 8}) add("decode/", Decode, rows);
-  for (const std::int64_t rows : {64, 512}) add("prefill/", Prefill, rows);
+template <typename Function>
+void Register(const char* kind, Function function, const MatmulKernel& kernel, const Format& format,
+              const NamedShape& shape, std::int64_t rows) {
+  const std::string name = std::string(kind) + "/" + std::string(kernel.name) + "/" +
+                           format.Name() + "/" + shape.name + "/rows:" + std::to_string(rows);
+  benchmark::RegisterBenchmark(name.c_str(), function, &kernel, format, shape.n, shape.k, rows)
+      ->UseRealTime()
+      ->Unit(benchmark::kMicrosecond);
 }
 
-const bool registered = [] {
-  const CpuFeatures features = CpuFeatures::Detect();
+// Every shape and number of rows for what most models are stored in.
+void RegisterCommonFormats(const MatmulKernel& kernel, const CpuFeatures& features) {
+  const Format formats[] = {
+      Format::Of(FormatKind::kQ4_0), Format::Of(FormatKind::kQ4_K),
+      Format::Of(FormatKind::kQ8_0), Format::Affine(4, 64, DType::kBF16),
+      Format::Of(FormatKind::kF32),  Format::Of(FormatKind::kBF16),
+  };
   const NamedShape shapes[] = {
       {"smol135m_o", 576, 576},   {"smol135m_up", 1536, 576},    {"smol135m_down", 576, 1536},
       {"llama1b_up", 8192, 2048}, {"qwen3_4b_down", 2560, 9728},
   };
-  for (const MatmulKernel& kernel : MatmulKernels()) {
-    if (kernel.name == "reference") continue;
-    for (const Format& format : AllFormats()) {
-      if (!kernel.accepts(format, 16, 2048, features)) continue;
-      benchmark::RegisterBenchmark(
-          ("repack/" + std::string(kernel.name) + "/" + format.Name()).c_str(), Repack, &kernel,
-          format)
-          ->UseRealTime()
-          ->Unit(benchmark::kMillisecond);
-      for (const NamedShape& shape : shapes) {
-        if (shape.k % format.BlockElements() == 0) Register(kernel, format, shape);
-      }
+  for (const Format& format : formats) {
+    if (!kernel.accepts(format, 16, 2048, features)) continue;
+    for (const NamedShape& shape : shapes) {
+      if (shape.k % format.BlockElements() != 0) continue;
+      for (const std::int64_t rows : {1, 4, 8})
+        Register("decode", Decode, kernel, format, shape, rows);
+      for (const std::int64_t rows : {64, 512})
+        Register("prefill", Prefill, kernel, format, shape, rows);
     }
+  }
+}
+
+const bool registered = [] {
+  const CpuFeatures features = CpuFeatures::Detect();
+  for (const MatmulKernel& kernel : MatmulKernels()) {
+    if (kernel.name != "reference") RegisterCommonFormats(kernel, features);
+  }
+  // Any format, on the kernel that it gets.
+  const NamedShape shape = {"1k", 1024, 2048};
+  for (const Format& format : AllFormats()) {
+    const MatmulKernel& kernel = SelectMatmul(format, 16, 2048, Precision::kFast, features);
+    benchmark::RegisterBenchmark(("repack/" + format.Name()).c_str(), Repack, &kernel, format)
+        ->UseRealTime()
+        ->Unit(benchmark::kMillisecond);
+    Register("any decode", Decode, kernel, format, shape, 1);
+    Register("any prefill", Prefill, kernel, format, shape, 512);
   }
   return true;
 }();
