@@ -56,6 +56,46 @@ TEST(Load, TheQuoteIsWhatTheLedgerSays) {
   }
 }
 
+TEST(Load, TheSameBudgetGetsTheSameAnswer) {
+  const OpenedModel model = OpenModel(kLlama).value();
+  const LoadSettings settings{.context_tokens = 300, .slots = 2};
+  TestHost plenty;
+  const Bytes total = PlanLoad(model, plenty.backend(), settings, plenty.available())->quote.Total();
+  TestHost enough(total), short_of_one(total - 1);
+  std::string message;
+  for (int round = 0; round < 3; ++round) {
+    const auto loaded = enough.Load(model, settings);
+    ASSERT_TRUE(loaded.ok()) << "round " << round << ": " << loaded.error().message();
+    EXPECT_EQ(loaded->quote.Total(), total);
+    const auto refused = short_of_one.Load(model, settings);
+    ASSERT_FALSE(refused.ok());
+    if (round > 0) EXPECT_EQ(refused.error().message(), message);
+    message = refused.error().message();
+  }
+}
+
+// A layer with a window keeps a ring of it, whatever the context; the others keep the context.
+TEST(Load, ACacheIsPricedLayerByLayer) {
+  const OpenedModel model = OpenModel(kGolden + "models/qwen2_windows").value();
+  TestHost host;
+  const auto kv_bytes = [&](std::int64_t context) {
+    const LoadSettings settings{.context_tokens = context, .slots = 2, .slice_rows = 16};
+    return PlanLoad(model, host.backend(), settings, host.available())->quote.kv;
+  };
+  Bytes expected = 0, naive = 0;
+  int windows = 0;
+  for (const LayerCache& layer : model.model.cache.layers) {
+    const std::int64_t all = 512 / kKvPageTokens;
+    const std::int64_t ring = CeilDiv(layer.window + 16, kKvPageTokens);
+    expected += 2 * (layer.window > 0 ? ring : all) * PageBytes(layer, DType::kF16);
+    naive += 2 * all * PageBytes(layer, DType::kF16);
+    windows += layer.window > 0 ? 1 : 0;
+  }
+  ASSERT_GT(windows, 0);
+  EXPECT_EQ(kv_bytes(512), RoundUp(expected, 4 * kKiB));
+  EXPECT_LT(kv_bytes(512), naive);
+}
+
 TEST(Load, ReportsProgressByBytesAndStopsWhenAsked) {
   const OpenedModel model = OpenModel(kLlama).value();
   Bytes last = -1, all = 0;

@@ -66,6 +66,7 @@ struct ModelOptions {
 struct PlanRow {
   std::int64_t context_tokens = 0;
   std::int64_t weights = 0, kv = 0, arena = 0, workspace = 0, staging = 0;
+  std::int64_t runtime = 0;    // threads, requests and what keeps track of them
   std::int64_t total = 0;      // at the worst moment
   std::int64_t available = 0;  // what may be used
   std::string refusal = {};    // why it does not fit, and what does; empty if it fits

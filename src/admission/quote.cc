@@ -44,72 +44,121 @@ std::optional<Owner> TightestTerm(const Quote& quote, Bytes available_bytes) {
   return Owner::kPrefixCache;
 }
 
-Result<std::int64_t> LargestContext(const Pricer& price, const ServingSettings& settings,
-                                    Bytes available_bytes) {
-  const auto fits = [&](std::int64_t context_tokens) -> Result<bool> {
-    ServingSettings tried = settings;
-    tried.context_tokens = context_tokens;
-    ASSIGN_OR_RETURN(const Quote quote, price(tried));
-    return quote.Total() <= available_bytes;
-  };
-  // The whole context first: it need not be a multiple of a page.
-  ASSIGN_OR_RETURN(const bool all, fits(settings.context_tokens));
-  if (all) return settings.context_tokens;
-  std::int64_t low = 0,
-               high = CeilDiv(settings.context_tokens, kKvPageTokens);  // pages; high does not fit
+namespace {
+
+// The largest n in [0, high) for which fits(n) holds, given that it holds for 0 and for every
+// smaller one than one for which it holds.
+template <typename Fits>
+Result<std::int64_t> LargestThatFits(std::int64_t high, Fits fits) {
+  std::int64_t low = 0;
   while (high - low > 1) {
     const std::int64_t middle = low + (high - low) / 2;
-    ASSIGN_OR_RETURN(const bool fit, fits(middle * kKvPageTokens));
+    ASSIGN_OR_RETURN(const bool fit, fits(middle));
     (fit ? low : high) = middle;
   }
-  return low * kKvPageTokens;
+  return low;
+}
+
+Result<bool> Fits(const Pricer& price, const ServingSettings& settings, Bytes available_bytes) {
+  ASSIGN_OR_RETURN(const Quote quote, price(settings));
+  return quote.Total() <= available_bytes;
+}
+
+// Changes to the slots alone and to the context alone that make `settings` fit.
+Status Offer(const Pricer& price, const ServingSettings& settings, Bytes available_bytes,
+             std::vector<ServingSettings>& offers) {
+  ServingSettings fewer = settings, shorter = settings;
+  ASSIGN_OR_RETURN(fewer.slots, LargestSlots(price, settings, available_bytes));
+  if (fewer.slots > 0) offers.push_back(fewer);
+  ASSIGN_OR_RETURN(shorter.context_tokens, LargestContext(price, settings, available_bytes));
+  if (shorter.context_tokens > 0) offers.push_back(shorter);
+  return {};
+}
+
+std::string Changes(const ServingSettings& asked, const ServingSettings& offered) {
+  std::string text;
+  const auto add = [&](bool changed, std::string option) {
+    if (changed) text += (text.empty() ? "" : " ") + option;
+  };
+  add(offered.context_tokens != asked.context_tokens,
+      fmt::format("--context {}", offered.context_tokens));
+  add(offered.slots != asked.slots, fmt::format("--slots {}", offered.slots));
+  add(offered.kv_dtype != asked.kv_dtype, fmt::format("--kv {}", DTypeName(offered.kv_dtype)));
+  return text;
+}
+
+}  // namespace
+
+Result<std::int64_t> LargestContext(const Pricer& price, const ServingSettings& settings,
+                                    Bytes available_bytes) {
+  // The whole context first: it need not be a multiple of a page.
+  ASSIGN_OR_RETURN(const bool all, Fits(price, settings, available_bytes));
+  if (all) return settings.context_tokens;
+  ASSIGN_OR_RETURN(
+      const std::int64_t pages,
+      LargestThatFits(CeilDiv(settings.context_tokens, kKvPageTokens), [&](std::int64_t count) {
+        ServingSettings tried = settings;
+        tried.context_tokens = count * kKvPageTokens;
+        return Fits(price, tried, available_bytes);
+      }));
+  return pages * kKvPageTokens;
+}
+
+Result<std::int64_t> LargestSlots(const Pricer& price, const ServingSettings& settings,
+                                  Bytes available_bytes) {
+  return LargestThatFits(settings.slots + 1, [&](std::int64_t slots) {
+    ServingSettings tried = settings;
+    tried.slots = slots;
+    return Fits(price, tried, available_bytes);
+  });
 }
 
 Result<std::optional<Refusal>> Judge(const Pricer& price, const ServingSettings& settings,
                                      const Quote& quote, const Available& available) {
   const auto tightest = TightestTerm(quote, available.bytes);
   if (!tightest) return std::optional<Refusal>();
-  Refusal refusal{.tightest = *tightest, .quote = quote, .available = available, .nearest = {}};
-  const auto offer = [&](ServingSettings changed, bool whole_context_only) -> Status {
-    ASSIGN_OR_RETURN(changed.context_tokens, LargestContext(price, changed, available.bytes));
-    const bool whole = changed.context_tokens == settings.context_tokens;
-    if (changed.context_tokens > 0 && (whole || !whole_context_only)) {
-      refusal.nearest.push_back(changed);
-    }
-    return {};
-  };
-  if (settings.kv_dtype == DType::kF32) {
-    ServingSettings halved = settings;
-    halved.kv_dtype = DType::kF16;
-    RETURN_IF_ERROR(offer(halved, true));
+  Refusal refusal{.tightest = *tightest,
+                  .asked = settings,
+                  .quote = quote,
+                  .available = available,
+                  .nearest = {}};
+  ServingSettings narrow = settings;
+  if (settings.kv_dtype == DType::kF32) narrow.kv_dtype = DType::kF16;
+  bool narrow_fits = false;
+  if (!(narrow == settings)) {
+    ASSIGN_OR_RETURN(narrow_fits, Fits(price, narrow, available.bytes));
   }
-  for (std::int64_t slots = settings.slots / 2; slots >= 1 && refusal.nearest.empty(); slots /= 2) {
-    ServingSettings fewer = settings;
-    fewer.slots = slots;
-    RETURN_IF_ERROR(offer(fewer, true));
+  if (narrow_fits) refusal.nearest.push_back(narrow);
+  RETURN_IF_ERROR(Offer(price, settings, available.bytes, refusal.nearest));
+  if (!narrow_fits && !(narrow == settings)) {
+    RETURN_IF_ERROR(Offer(price, narrow, available.bytes, refusal.nearest));
   }
-  RETURN_IF_ERROR(offer(settings, false));
   if (refusal.nearest.empty() && settings.slots > 1) {
-    ServingSettings least = settings;
-    least.slots = 1;
-    RETURN_IF_ERROR(offer(least, false));
+    narrow.slots = 1;
+    RETURN_IF_ERROR(Offer(price, narrow, available.bytes, refusal.nearest));
   }
   return std::optional<Refusal>(std::move(refusal));
 }
 
-std::string Refusal::Message() const {
-  std::string text =
-      fmt::format("{} needed, {} allowed by {}; {} is {} of it", FormatBytes(quote.Total()),
-                  FormatBytes(available.bytes), available.source, OwnerName(tightest),
-                  FormatBytes(quote.Of(tightest)));
-  if (nearest.empty()) return text + ". Not even the smallest context with one slot fits";
-  text += ". Fits: ";
-  for (size_t i = 0; i < nearest.size(); ++i) {
-    if (i > 0) text += ", or ";
-    text += fmt::format("--context {} --slots {} --kv {}", nearest[i].context_tokens,
-                        nearest[i].slots, DTypeName(nearest[i].kv_dtype));
+std::string Refusal::Alternatives() const {
+  std::string text;
+  for (const ServingSettings& settings : nearest) {
+    text += (text.empty() ? "" : ", or ") + Changes(asked, settings);
   }
   return text;
+}
+
+std::string Refusal::Message() const {
+  std::string text = fmt::format("{} needed, {} allowed by {}; ", FormatBytes(quote.Total()),
+                                 FormatBytes(available.bytes), available.source);
+  const Bytes term = quote.Of(tightest);
+  if (term > available.bytes) {
+    text += fmt::format("the {} term alone is {}", OwnerName(tightest), FormatBytes(term));
+  } else {
+    text += fmt::format("{} is {} of it", OwnerName(tightest), FormatBytes(term));
+  }
+  if (nearest.empty()) return text + ". Not even the smallest context with one slot fits";
+  return text + ". Fits: " + Alternatives();
 }
 
 }  // namespace tonnage

@@ -50,18 +50,22 @@ struct Available {
 
 struct Refusal {
   Owner tightest = Owner::kWeights;  // the first term, in the order of a load, that goes over
+  ServingSettings asked;
   Quote quote;
   Available available;
   std::vector<ServingSettings> nearest;  // what would fit instead, best first
 
   // "26.3 GiB needed, 23.4 GiB allowed by --memory-limit; kv is 9.0 GiB of it. Fits: ..."
   std::string Message() const;
+  // "--context 4352, or --slots 2": of each of the nearest what it changes; empty when none is.
+  std::string Alternatives() const;
 };
 
 // Nothing when the quote fits, else the term at which it stops fitting.
 std::optional<Owner> TightestTerm(const Quote& quote, Bytes available_bytes);
 
-// The quote of a load with these settings. Its total must not fall when the context grows.
+// The quote of a load with these settings. Its total must not fall when the context or the slots
+// grow.
 using Pricer = std::function<Result<Quote>(const ServingSettings&)>;
 
 // The most context, in whole KV pages and at most `settings.context_tokens`, with which the load
@@ -69,7 +73,14 @@ using Pricer = std::function<Result<Quote>(const ServingSettings&)>;
 Result<std::int64_t> LargestContext(const Pricer& price, const ServingSettings& settings,
                                     Bytes available_bytes);
 
-// Nothing when the load is admitted. `quote` is the pricer's for `settings`.
+// The most slots, at most `settings.slots`, with which the load fits; 0 when not even one does.
+// Asks the pricer O(log slots) times.
+Result<std::int64_t> LargestSlots(const Pricer& price, const ServingSettings& settings,
+                                  Bytes available_bytes);
+
+// Nothing when the load is admitted. `quote` is the pricer's for `settings`. Alternatives change as
+// little as they can: the cache's numbers, else the slots, else the context, and several of them
+// only where one is not enough.
 Result<std::optional<Refusal>> Judge(const Pricer& price, const ServingSettings& settings,
                                      const Quote& quote, const Available& available);
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 namespace tonnage {
 namespace {
 
@@ -69,16 +71,39 @@ TEST(Quote, ARefusalNamesTheTermAndWhatFits) {
   EXPECT_EQ(refusal.tightest, Owner::kKv);
   const std::vector<ServingSettings> nearest = {{4096, 1, DType::kF16}, {1088, 4, DType::kF16}};
   EXPECT_EQ(refusal.nearest, nearest);
-  EXPECT_EQ(refusal.Message(),
-            "33.0 KiB needed, 9.8 KiB allowed by --memory-limit; kv is 32.0 KiB of it. Fits: "
-            "--context 4096 --slots 1 --kv f16, or --context 1088 --slots 4 --kv f16");
+  EXPECT_EQ(
+      refusal.Message(),
+      "33.0 KiB needed, 9.8 KiB allowed by --memory-limit; the kv term alone is 32.0 KiB. Fits: "
+      "--slots 1, or --context 1088");
   EXPECT_FALSE(JudgeAt({.context_tokens = 1088, .slots = 4}, 10000)->has_value());
+}
+
+TEST(Quote, SlotsAreGivenUpOneByOne) {
+  // 4 slots of 4,096 tokens do not fit, 3 do.
+  const auto verdict = JudgeAt({.context_tokens = 4096, .slots = 4}, 1000 + 54 + 3 * 8192);
+  EXPECT_EQ((*verdict)->nearest.front(), (ServingSettings{4096, 3, DType::kF16}));
 }
 
 TEST(Quote, AWiderKvIsNarrowedFirst) {
   const auto verdict = JudgeAt({.context_tokens = 1024, .slots = 1, .kv_dtype = DType::kF32}, 3200);
   ASSERT_TRUE(verdict->has_value());
-  EXPECT_EQ((*verdict)->nearest.front(), (ServingSettings{1024, 1, DType::kF16}));
+  EXPECT_EQ((*verdict)->Alternatives(), "--kv f16, or --context 512");
+}
+
+TEST(Quote, SeveralChangesAreOfferedWhereOneIsNotEnough) {
+  const auto verdict =
+      JudgeAt({.context_tokens = 4096, .slots = 64, .kv_dtype = DType::kF32}, 1300);
+  ASSERT_TRUE(verdict->has_value());
+  EXPECT_EQ((*verdict)->Alternatives(), "--context 64 --slots 1 --kv f16");
+}
+
+TEST(Quote, AWeightThatNothingHelpsIsNamed) {
+  const auto verdict = JudgeAt({.context_tokens = 64, .slots = 1}, 900);
+  EXPECT_EQ((*verdict)->tightest, Owner::kWeights);
+  EXPECT_EQ(
+      (*verdict)->Message(),
+      "1.2 KiB needed, 900 B allowed by --memory-limit; the weights term alone is 1000 B. Not even "
+      "the smallest context with one slot fits");
 }
 
 TEST(Quote, EverythingOfferedFitsAndNothingIsOfferedBelowTheWeights) {
@@ -93,6 +118,73 @@ TEST(Quote, EverythingOfferedFitsAndNothingIsOfferedBelowTheWeights) {
   }
   EXPECT_NE((*JudgeAt({.context_tokens = 64, .slots = 1}, 10))->Message().find("Not even"),
             std::string::npos);
+}
+
+// A pricer with random terms, each of which grows with context and slots by steps of its own.
+Pricer RandomPricer(std::mt19937& random) {
+  const auto draw = [&](Bytes low, Bytes high) {
+    return std::uniform_int_distribution<Bytes>(low, high)(random);
+  };
+  const Quote base{.weights = draw(0, 5000),
+                   .arena = draw(0, 500),
+                   .workspace = draw(0, 100),
+                   .staging = draw(0, 8000),
+                   .prefix_cache = draw(0, 300),
+                   .runtime = draw(0, 2000)};
+  const Bytes token = draw(1, 4), state = draw(0, 50), page = draw(1, 300), row = draw(0, 9);
+  return [=](const ServingSettings& settings) -> Result<Quote> {
+    Quote quote = base;
+    quote.kv = token * RoundUp(settings.context_tokens, kKvPageTokens) * settings.slots *
+               DTypeBytes(settings.kv_dtype);
+    quote.state = state * settings.slots;
+    quote.arena += row * (settings.slots + std::min<std::int64_t>(512, settings.context_tokens));
+    quote.workspace += settings.context_tokens / page;
+    return quote;
+  };
+}
+
+// Whatever the prices: what is offered fits, and no more of it would.
+TEST(Quote, TheSolverIsRightForRandomPrices) {
+  std::mt19937 random(7);
+  int refused = 0, offers = 0;
+  for (int round = 0; round < 3000; ++round) {
+    const Pricer price = RandomPricer(random);
+    const auto draw = [&](std::int64_t low, std::int64_t high) {
+      return std::uniform_int_distribution<std::int64_t>(low, high)(random);
+    };
+    const ServingSettings asked{draw(1, 6000), draw(1, 20),
+                                draw(0, 1) == 0 ? DType::kF32 : DType::kF16};
+    const Quote quote = price(asked).value();
+    const Bytes available = draw(0, 2 * quote.Total());
+    const auto fits = [&](const ServingSettings& s) {
+      return price(s).value().Total() <= available;
+    };
+    const auto verdict = Judge(price, asked, quote, {available, "the test"}).value();
+    ASSERT_EQ(verdict.has_value(), !fits(asked));
+    if (!verdict) continue;
+    ++refused;
+    const auto again = Judge(price, asked, quote, {available, "the test"}).value();
+    ASSERT_EQ(again->nearest, verdict->nearest);
+    ASSERT_EQ(again->Message(), verdict->Message());
+    for (const ServingSettings& offer : verdict->nearest) {
+      ++offers;
+      ASSERT_TRUE(fits(offer));
+      ServingSettings more = offer;
+      if (offer.context_tokens < asked.context_tokens) {
+        more.context_tokens = std::min(asked.context_tokens, offer.context_tokens + kKvPageTokens);
+        ASSERT_FALSE(fits(more)) << "a page more would fit";
+      } else if (offer.slots < asked.slots) {
+        ++more.slots;
+        ASSERT_FALSE(fits(more)) << "a slot more would fit";
+      }
+    }
+    ServingSettings least{std::min(asked.context_tokens, kKvPageTokens), 1, DType::kF16};
+    if (asked.context_tokens > kKvPageTokens || asked.slots > 1) {
+      ASSERT_EQ(verdict->nearest.empty(), !fits(least));
+    }
+  }
+  EXPECT_GT(refused, 500);
+  EXPECT_GT(offers, 500);
 }
 
 TEST(Quote, ThePricersErrorIsReturned) {

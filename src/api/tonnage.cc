@@ -6,6 +6,7 @@
 
 #include "backend/cpu/cpu_backend.h"
 #include "base/cores.h"
+#include "base/exhaustion.h"
 #include "checkpoint/store.h"
 #include "engine/loader.h"
 #include "memory/host_memory.h"
@@ -36,6 +37,7 @@ PlanRow ToRow(const LoadPlan& plan, const Available& available) {
           .arena = plan.quote.arena,
           .workspace = plan.quote.workspace,
           .staging = plan.quote.staging,
+          .runtime = plan.quote.runtime,
           .total = plan.quote.Total(),
           .available = available.bytes,
           .refusal = plan.refusal ? plan.refusal->Message() : ""};
@@ -66,8 +68,6 @@ Result<Opened> Open(const std::string& model, const ModelOptions& options) {
   if (options.threads < 0 || options.threads > 1024) {
     return InvalidArgument("threads is {}, but must be from 0 to 1024", options.threads);
   }
-  ASSIGN_OR_RETURN(const MemoryLimit limit,
-                   ResolveHostBudget(ReadHostLimits(), {{"memory_limit", options.memory_limit}}));
   std::string path = model;
   if (!options.store.empty()) {
     ASSIGN_OR_RETURN(const auto found, ModelStore(options.store).Resolve(model));
@@ -76,7 +76,15 @@ Result<Opened> Open(const std::string& model, const ModelOptions& options) {
   ASSIGN_OR_RETURN(OpenedModel opened, OpenModel(path));
   const CpuBackendOptions backend{.features = CpuFeatures::Detect(),
                                   .threads = options.threads > 0 ? options.threads : UsableCores()};
-  return Opened{std::move(path), std::move(opened), std::make_unique<Host>(limit, backend)};
+  // What the caller's process holds is the caller's: only what the model adds counts.
+  HostProcess process = ReadHostProcess();
+  process.anonymous = 0;
+  process.coming_threads = backend.threads + 1;
+  process.coming_file_bytes = opened.checkpoint.total_bytes();
+  ASSIGN_OR_RETURN(const auto limits, ResolveHostBudget(ReadHostLimits(process),
+                                                        {{"memory_limit", options.memory_limit}}));
+  return Opened{std::move(path), std::move(opened),
+                std::make_unique<Host>(limits.front(), backend)};
 }
 
 Result<std::vector<PlanRow>> PlanRows(const std::string& model, const ModelOptions& options) {
@@ -171,14 +179,14 @@ LanguageModel& LanguageModel::operator=(LanguageModel&&) noexcept = default;
 LanguageModel::~LanguageModel() = default;
 
 Expected<LanguageModel> LanguageModel::Load(const std::string& model, const ModelOptions& options) {
-  auto impl = Impl::Make(model, options);
+  auto impl = OrExhausted([&] { return Impl::Make(model, options); });
   if (!impl.ok()) return ToFailure(impl.error());
   return LanguageModel(std::move(*impl));
 }
 
 Expected<std::vector<PlanRow>> LanguageModel::Plan(const std::string& model,
                                                    const ModelOptions& options) {
-  return ToExpected(PlanRows(model, options));
+  return ToExpected(OrExhausted([&] { return PlanRows(model, options); }));
 }
 
 Expected<Answer> LanguageModel::Chat(const std::vector<ChatMessage>& messages,

@@ -38,6 +38,8 @@ struct ProgramPrice {
   Bytes kv = 0;
   Bytes arena = 0;
   Bytes workspace = 0;
+  Bytes runtime = 0;  // what the backend and the program take beside buffers: threads, launch lists
+  // Of the buffers.
   Bytes Total() const { return weights + kv + arena + workspace; }
 };
 

@@ -20,7 +20,17 @@ inline void Pause() {
 }  // namespace
 
 ThreadPool::ThreadPool(int threads) {
-  for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { Work(i); });
+  try {
+    for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { Work(i); });
+  } catch (...) {  // the system starts no more: those that run must end before their handles do
+    {
+      std::lock_guard lock(mutex_);
+      stopping_.store(true);
+    }
+    wake_.notify_all();
+    for (std::thread& worker : workers_) worker.join();
+    throw;
+  }
 }
 
 ThreadPool::~ThreadPool() {

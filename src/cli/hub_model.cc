@@ -36,7 +36,7 @@ Result<std::unique_ptr<Runtime>> OpenHeaders(const hub::HeaderFolder& headers,
                                              const ModelOptions& options,
                                              const Environment& environment) {
   const std::string path = headers.model().string();
-  auto runtime = Runtime::OpenAt(path, options, environment);
+  auto runtime = Runtime::OpenAt(path, options, environment, Runtime::Text::kIfThere);
   if (runtime.ok()) return runtime;
   // The headers' folder means nothing to anybody: the model's name stands for it.
   std::string message = runtime.error().message();
@@ -49,12 +49,13 @@ Result<std::unique_ptr<Runtime>> OpenForPlan(const ModelOptions& options,
                                              const Environment& environment) {
   const ModelStore store(environment.home);
   const auto local = store.Resolve(options.model);
-  if (local.ok()) return Runtime::OpenAt(local->string(), options, environment);
+  if (local.ok())
+    return Runtime::OpenAt(local->string(), options, environment, Runtime::Text::kIfThere);
   const auto name = hub::ModelName::Parse(options.model);
   const bool file = options.model.ends_with(".gguf") && name.ok() && name->file.empty();
   if (!name.ok() || file) return local.error();
   if (const auto stored = store.Find(name->StoreName()); stored.ok())
-    return Runtime::OpenAt(stored->string(), options, environment);
+    return Runtime::OpenAt(stored->string(), options, environment, Runtime::Text::kIfThere);
   const InterruptFlag interrupt;
   hub::Hub hub(HubSettings(environment), interrupt.flag());
   Result<hub::Repository> repository = hub::Repository::Open(hub, *name);

@@ -73,6 +73,9 @@ Status Logits(const LogitsOptions& options, const Environment& environment) {
   if (settings.precision == Precision::kExact) settings.kv_dtype = DType::kF32;
   settings.logit_rows = kLogitRows;
   ASSIGN_OR_RETURN(const auto runtime, Runtime::Open(options.model, environment));
+  // Every row's logits, until they are written.
+  settings.process_bytes =
+      static_cast<Bytes>(ids.size()) * runtime->model().model.info.vocab * DTypeBytes(DType::kF32);
   ASSIGN_OR_RETURN(Engine* const engine, runtime->Load(settings, environment));
   ASSIGN_OR_RETURN(const std::vector<float> logits, engine->Evaluate(ids));
   ASSIGN_OR_RETURN(const std::vector<std::int32_t> greedy,

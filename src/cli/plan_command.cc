@@ -6,39 +6,24 @@
 #include <memory>
 #include <span>
 
-#include "base/json.h"
 #include "cli/commands.h"
 #include "cli/hub_model.h"
 #include "cli/plan.h"
 #include "cli/runtime.h"
+#include "engine/plan_json.h"
 
 namespace tonnage::cli {
 namespace {
 
-constexpr Owner kTerms[] = {Owner::kWeights,     Owner::kKv,        Owner::kState,
-                            Owner::kArena,       Owner::kWorkspace, Owner::kStaging,
-                            Owner::kPrefixCache, Owner::kRuntime};
-
-Json RowJson(const LoadPlan& plan) {
-  Json row = {{"context_tokens", plan.settings.context_tokens},
-              {"slots", plan.settings.slots},
-              {"kv_dtype", DTypeName(plan.settings.kv_dtype)}};
-  for (const Owner term : kTerms) {
-    std::string key(OwnerName(term));
-    for (char& c : key) c = c == ' ' ? '_' : c;
-    row[key + "_bytes"] = plan.quote.Of(term);
-  }
-  row["total_bytes"] = plan.quote.Total();
-  row["fits"] = !plan.refusal.has_value();
-  if (plan.refusal) {
-    row["tightest"] = OwnerName(plan.refusal->tightest);
-    row["message"] = plan.refusal->Message();
-  }
-  return row;
-}
-
 std::string Mebibytes(Bytes bytes) {
   return fmt::format("{:.1f}", static_cast<double>(bytes) / static_cast<double>(kMiB));
+}
+
+std::string Verdict(const LoadPlan& plan) {
+  if (!plan.refusal) return "fits";
+  std::string text = fmt::format("refused: {}", OwnerName(plan.refusal->tightest));
+  if (!plan.refusal->nearest.empty()) text += "; fits: " + plan.refusal->Alternatives();
+  return text;
 }
 
 void PrintTable(const Runtime& runtime, std::span<const LoadPlan> plans, bool color) {
@@ -47,18 +32,20 @@ void PrintTable(const Runtime& runtime, std::span<const LoadPlan> plans, bool co
              info.layers, FormatThousands(info.context_limit),
              FormatBytes(runtime.available().bytes), runtime.available().source);
   fmt::print("{:>9}", "context");
-  for (const Owner term : kTerms) fmt::print(" {:>12}", OwnerName(term));
+  for (int term = 0; term < kOwnerCount; ++term) {
+    fmt::print(" {:>12}", OwnerName(static_cast<Owner>(term)));
+  }
   fmt::print(" {:>12}\n", "total");
   for (const LoadPlan& plan : plans) {
     fmt::print("{:>9}", FormatThousands(plan.settings.context_tokens));
-    for (const Owner term : kTerms) fmt::print(" {:>12}", Mebibytes(plan.quote.Of(term)));
+    for (int term = 0; term < kOwnerCount; ++term) {
+      fmt::print(" {:>12}", Mebibytes(plan.quote.Of(static_cast<Owner>(term))));
+    }
     fmt::print(" {:>12}", Mebibytes(plan.quote.Total()));
     const auto style =
         !color ? fmt::text_style()
                : fmt::fg(plan.refusal ? fmt::terminal_color::red : fmt::terminal_color::green);
-    fmt::print(
-        style, "  {}",
-        plan.refusal ? "refused: " + std::string(OwnerName(plan.refusal->tightest)) : "fits");
+    fmt::print(style, "  {}", Verdict(plan));
     fmt::print("\n");
   }
 }
@@ -67,23 +54,19 @@ void PrintTable(const Runtime& runtime, std::span<const LoadPlan> plans, bool co
 
 Status ShowPlans(Runtime& runtime, const ModelOptions& options, bool json,
                  const Environment& environment) {
-  ASSIGN_OR_RETURN(const LoadSettings settings, options.Settings());
+  ASSIGN_OR_RETURN(const LoadSettings asked, options.Settings());
+  const LoadSettings settings = runtime.Complete(asked);
+  const Available& available = runtime.available();
   std::vector<LoadPlan> plans;
   if (settings.context_tokens) {
     ASSIGN_OR_RETURN(LoadPlan plan,
-                     PlanLoad(runtime.model(), runtime.backend(), settings, runtime.available()));
+                     PlanLoad(runtime.model(), runtime.backend(), settings, available));
     plans.push_back(std::move(plan));
   } else {
-    ASSIGN_OR_RETURN(plans,
-                     PlanRungs(runtime.model(), runtime.backend(), settings, runtime.available()));
+    ASSIGN_OR_RETURN(plans, PlanRungs(runtime.model(), runtime.backend(), settings, available));
   }
   if (json) {
-    Json rows = Json::array();
-    for (const LoadPlan& plan : plans) rows.push_back(RowJson(plan));
-    fmt::print("{}\n", DumpJson({{"model", options.model},
-                                 {"budget_bytes", runtime.available().bytes},
-                                 {"budget_source", runtime.available().source},
-                                 {"plans", rows}}));
+    fmt::print("{}\n", DumpJson(PlanJson(options.model, available, plans)));
   } else {
     PrintTable(runtime, plans, environment.color);
   }

@@ -163,10 +163,10 @@ Status Complete(const TextEngine& engine, TextRequest request) {
 
 Status RunModel(const RunOptions& options, const Environment& environment) {
   ASSIGN_OR_RETURN(const LoadSettings settings, options.model.Settings());
-  ASSIGN_OR_RETURN(const auto runtime, Runtime::Open(options.model, environment));
-  ASSIGN_OR_RETURN(ModelText text, OpenModelText(runtime->path()));
+  ASSIGN_OR_RETURN(const auto runtime,
+                   Runtime::Open(options.model, environment, Runtime::Text::kRequired));
   ASSIGN_OR_RETURN(Engine* const engine, runtime->Load(settings, environment));
-  ASSIGN_OR_RETURN(const auto text_engine, TextEngine::Make(*engine, std::move(text)));
+  ASSIGN_OR_RETURN(const auto text_engine, TextEngine::Make(*engine, runtime->TakeText()));
 
   std::string prompt = options.prompt;
   if (prompt.empty() && !environment.stdin_is_terminal) {

@@ -1,17 +1,23 @@
 #include "cli/runtime.h"
 
+#include <fmt/format.h>
+
+#include <cstdio>
 #include <utility>
 
 #include "base/cores.h"
 #include "checkpoint/store.h"
 #include "cli/progress.h"
-#include "memory/host_memory.h"
 
 namespace tonnage::cli {
 namespace {
 
 // Buffers are counted for devices whose drivers limit them; the host's only limit is bytes.
 constexpr std::int64_t kHostBuffers = INT64_MAX;
+// What a process holds differs by a few pages from run to run: in these steps it reads alike.
+constexpr Bytes kProcessStep = 256 * kKiB;
+// The backend's queue thread and the engine's stepping thread, beside those that compute.
+constexpr int kModelThreads = 2;
 
 Result<DType> ParseKvDType(const std::string& word) {
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
@@ -53,6 +59,7 @@ void ModelOptions::AddTo(CLI::App& app) {
 Result<LoadSettings> ModelOptions::Settings() const {
   LoadSettings settings;
   settings.context_tokens = context_tokens;
+  settings.queue = {.requests = 0, .tokens = 0};  // a command asks for one answer at a time
   settings.slots = slots;
   ASSIGN_OR_RETURN(settings.kv_dtype, ParseKvDType(kv_dtype));
   ASSIGN_OR_RETURN(settings.precision, ParsePrecision(precision));
@@ -60,26 +67,32 @@ Result<LoadSettings> ModelOptions::Settings() const {
 }
 
 Result<std::unique_ptr<Runtime>> Runtime::Open(const ModelOptions& options,
-                                               const Environment& environment) {
+                                               const Environment& environment, Text text) {
   ASSIGN_OR_RETURN(const auto path, ModelStore(environment.home).Resolve(options.model));
-  return OpenAt(path.string(), options, environment);
+  return OpenAt(path.string(), options, environment, text);
 }
 
 Result<std::unique_ptr<Runtime>> Runtime::OpenAt(std::string path, const ModelOptions& options,
-                                                 const Environment& environment) {
+                                                 const Environment& environment, Text text) {
   std::unique_ptr<Runtime> runtime(new Runtime());
   CpuFeatures features = CpuFeatures::Detect();
   if (!options.processor.empty()) {
     ASSIGN_OR_RETURN(features, features.LoweredTo(options.processor));
   }
-  ASSIGN_OR_RETURN(
-      const MemoryLimit limit,
-      ResolveHostBudget(ReadHostLimits(), {{"--memory-limit", options.memory_limit},
-                                           {"TONNAGE_MEMORY_LIMIT", environment.memory_limit}}));
   runtime->path_ = std::move(path);
   ASSIGN_OR_RETURN(OpenedModel opened, OpenModel(runtime->path_));
   runtime->model_ = std::make_unique<OpenedModel>(std::move(opened));
+  if (text != Text::kNone) {
+    Result<ModelText> opened_text = OpenModelText(runtime->path_);
+    if (opened_text.ok()) {
+      runtime->text_ = *std::move(opened_text);
+    } else if (text == Text::kRequired) {
+      return opened_text.error();
+    }
+  }
   runtime->threads_ = options.threads > 0 ? options.threads : UsableCores();
+  RETURN_IF_ERROR(runtime->ResolveBudget(options, environment));
+  const MemoryLimit& limit = runtime->limits_.front();
   runtime->available_ = {limit.bytes, limit.source};
   runtime->budget_ = std::make_unique<Budget>(limit.bytes, kHostBuffers, limit.source);
   runtime->allocator_ = std::make_unique<HostAllocator>(&runtime->ledger_, runtime->budget_.get());
@@ -92,12 +105,33 @@ Result<std::unique_ptr<Runtime>> Runtime::OpenAt(std::string path, const ModelOp
 
 Runtime::~Runtime() = default;
 
+Status Runtime::ResolveBudget(const ModelOptions& options, const Environment& environment) {
+  HostProcess process = ReadHostProcess();
+  process.coming_threads = threads_ - 1 + kModelThreads;
+  process.coming_file_bytes = model_->checkpoint.total_bytes();
+  process_bytes_ = RoundUp(process.anonymous, kProcessStep);
+  ASSIGN_OR_RETURN(limits_,
+                   ResolveHostBudget(ReadHostLimits(process),
+                                     {{"--memory-limit", options.memory_limit},
+                                      {"TONNAGE_MEMORY_LIMIT", environment.memory_limit}}));
+  return {};
+}
+
+LoadSettings Runtime::Complete(LoadSettings settings) const {
+  settings.process_bytes += process_bytes_;
+  return settings;
+}
+
 Result<Engine*> Runtime::Load(const LoadSettings& settings, const Environment& environment) {
+  const LoadSettings complete = Complete(settings);
+  ASSIGN_OR_RETURN(const LoadPlan plan, PlanLoad(*model_, *backend_, complete, available_));
+  fmt::print(stderr, "[memory: {} quoted, {}]\n", FormatBytes(plan.quote.Total()),
+             DescribeLimits(limits_));
   ProgressLine progress("loading", environment.stderr_is_terminal);
   LoadHooks hooks;
   hooks.progress = [&](Bytes done, Bytes total, std::string_view) { progress.Show(done, total); };
   ASSIGN_OR_RETURN(LoadedModel loaded,
-                   LoadModel(*model_, *backend_, *allocator_, settings, available_, hooks));
+                   LoadModel(*model_, *backend_, *allocator_, complete, available_, hooks));
   engine_ = std::make_unique<Engine>(std::move(loaded));
   return engine_.get();
 }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "admission/quote.h"
 #include "backend/cpu/cpu_backend.h"
@@ -15,7 +16,9 @@
 #include "engine/engine.h"
 #include "engine/loader.h"
 #include "memory/buffer.h"
+#include "memory/host_memory.h"
 #include "models/open.h"
+#include "service/text.h"
 
 namespace tonnage::cli {
 
@@ -37,30 +40,45 @@ struct ModelOptions {
 
 class Runtime {
  public:
-  // Opens the model's header and resolves the budget. No weight is read.
+  enum class Text { kNone, kIfThere, kRequired };
+
+  // Opens the model's header, and its tokenizer and template as asked, then resolves the budget. No
+  // weight is read. A tokenizer that will be used must be here: what the process holds when it is
+  // ready is where the quote's runtime begins.
   static Result<std::unique_ptr<Runtime>> Open(const ModelOptions& options,
-                                               const Environment& environment);
+                                               const Environment& environment,
+                                               Text text = Text::kNone);
   // The same where the model's place is known already; `options.model` is only its name.
   static Result<std::unique_ptr<Runtime>> OpenAt(std::string path, const ModelOptions& options,
-                                                 const Environment& environment);
+                                                 const Environment& environment,
+                                                 Text text = Text::kNone);
   ~Runtime();
 
   const std::string& path() const { return path_; }
   const OpenedModel& model() const { return *model_; }
+  // With Text::kRequired, once.
+  ModelText TakeText() { return *std::move(text_); }
   const Available& available() const { return available_; }
+  // `settings` with what this process takes beside the model.
+  LoadSettings Complete(LoadSettings settings) const;
   Backend& backend() { return *backend_; }
   int threads() const { return threads_; }
   const Ledger& ledger() const { return ledger_; }
 
-  // Loads the model and starts its engine; a progress line goes to standard error when that is a
-  // terminal.
+  // Loads the model and starts its engine. Standard error is told the quote and how the budget came
+  // about, and, when it is a terminal, the progress.
   Result<Engine*> Load(const LoadSettings& settings, const Environment& environment);
 
  private:
   Runtime() = default;
+  // Of what the process holds now.
+  Status ResolveBudget(const ModelOptions& options, const Environment& environment);
 
   std::string path_;
   int threads_ = 1;
+  std::optional<ModelText> text_;
+  Bytes process_bytes_ = 0;
+  std::vector<MemoryLimit> limits_;  // the smallest first
   Available available_;
   Ledger ledger_;
   std::unique_ptr<Budget> budget_;

@@ -4,8 +4,10 @@
 #include <cstdio>
 #include <string>
 
+#include "base/exhaustion.h"
 #include "cli/command.h"
 #include "cli/commands.h"
+#include "cli/process.h"
 
 namespace tonnage::cli {
 namespace {
@@ -48,7 +50,7 @@ constexpr const char* kFooter =
     "TONNAGE_MEMORY_LIMIT lowers the memory\n"
     "that a load may take, as --memory-limit does.";
 
-int Main(int argc, char** argv) {
+Status Run(int argc, char** argv, int& usage_exit_code) {
   const Environment environment = Environment::FromProcess();
   CLI::App app("Tonnage weighs a language model before it loads it, and what it accepts finishes.",
                "tonnage");
@@ -63,10 +65,16 @@ int Main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : ExitCode(Code::kInvalidArgument);
+    usage_exit_code = app.exit(error) == 0 ? 0 : ExitCode(Code::kInvalidArgument);
+    return {};
   }
-  const Status status = action();
-  if (status.ok()) return 0;
+  return action();
+}
+
+int Main(int argc, char** argv) {
+  int usage_exit_code = 0;
+  const Status status = OrExhausted([&] { return Run(argc, argv, usage_exit_code); });
+  if (status.ok()) return usage_exit_code;
   std::fflush(stdout);
   std::fprintf(stderr, "tonnage: %s\n", status.error().message().c_str());
   return ExitCode(status.error().code());
@@ -76,6 +84,7 @@ int Main(int argc, char** argv) {
 }  // namespace tonnage::cli
 
 int main(int argc, char** argv) {
+  tonnage::cli::PrepareProcess();
   std::setlocale(LC_CTYPE, "");  // line editing counts characters, not bytes
   return tonnage::cli::Main(argc, argv);
 }

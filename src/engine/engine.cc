@@ -1,20 +1,22 @@
 #include "engine/engine.h"
 
 #include <algorithm>
-#include <new>
 #include <random>
 #include <utility>
 
 #include "base/check.h"
+#include "base/exhaustion.h"
 #include "engine/sequence.h"
 
 namespace tonnage {
 
-Engine::Engine(LoadedModel model, QueueLimits queue)
+Engine::Engine(LoadedModel model)
     : model_(std::move(model)),
-      queue_limits_(queue),
       scheduler_limits_{model_.step, model_.cache.max_slice_rows},
       pages_(model_.cache.slots, model_.cache.context_tokens),
+      request_memory_(std::make_shared<Budget>(
+          model_.cache.slots * LargestRequestBytes(model_.cache.context_tokens), INT64_MAX,
+          "the engine")),
       scratch_(model_.info.vocab) {
   CHECK_GT(model_.step.rows, model_.cache.slots);
   CHECK_GE(model_.step.logit_rows, model_.cache.slots);
@@ -94,10 +96,10 @@ Status Engine::Enqueue(std::span<const SequencePtr> sequences) {
     const std::int64_t tokens = status_.waiting_tokens + count * sequences.front()->prompt_tokens();
     // Requests that free slots await are no burden on the queue.
     const std::int64_t beyond = status_.waiting + count - status_.free_slots;
-    if (beyond > 0 && (beyond > queue_limits_.requests || tokens > queue_limits_.tokens)) {
+    if (beyond > 0 && (beyond > model_.queue.requests || tokens > model_.queue.tokens)) {
       return Busy("the queue is full: {} requests with {} tokens wait, and {} and {} may",
-                  status_.waiting, FormatThousands(status_.waiting_tokens), queue_limits_.requests,
-                  FormatThousands(queue_limits_.tokens));
+                  status_.waiting, FormatThousands(status_.waiting_tokens), model_.queue.requests,
+                  FormatThousands(model_.queue.tokens));
     }
     if (status_.running + status_.waiting == 0) status_.stepped_at = Clock::now();
     status_.waiting += count;
@@ -110,35 +112,36 @@ Status Engine::Enqueue(std::span<const SequencePtr> sequences) {
 
 Result<std::vector<Generation>> Engine::Start(Request request, int choices,
                                               std::function<void()> on_event) {
-  const std::int64_t most_choices = std::max(queue_limits_.requests, model_.cache.slots);
+  const std::int64_t most_choices = std::max(model_.queue.requests, model_.cache.slots);
   if (choices < 1 || choices > most_choices) {
     return InvalidArgument("{} answers are asked for at a time, but 1 to {} may be", choices,
                            most_choices);
   }
   RETURN_IF_ERROR(Complete(request));
-  std::vector<SequencePtr> sequences;
-  std::vector<Generation> generations;
-  for (int choice = 0; choice < choices; ++choice) {
-    Request own = request;
-    if (own.sampling.seed) *own.sampling.seed += static_cast<std::uint64_t>(choice);
-    const std::uint64_t fresh_seed =
-        own.sampling.seed ? 0
-                          : (std::uint64_t{std::random_device()()} << 32) ^ std::random_device()();
-    sequences.push_back(std::make_shared<internal::Sequence>(std::move(own), fresh_seed, on_event));
-    generations.emplace_back(sequences.back());
-  }
-  RETURN_IF_ERROR(Enqueue(sequences));
-  return generations;
+  return OrExhausted([&]() -> Result<std::vector<Generation>> {
+    std::vector<SequencePtr> sequences;
+    std::vector<Generation> generations;
+    for (int choice = 0; choice < choices; ++choice) {
+      Request own = request;
+      if (own.sampling.seed) *own.sampling.seed += static_cast<std::uint64_t>(choice);
+      const std::uint64_t fresh_seed =
+          own.sampling.seed
+              ? 0
+              : (std::uint64_t{std::random_device()()} << 32) ^ std::random_device()();
+      sequences.push_back(
+          std::make_shared<internal::Sequence>(std::move(own), fresh_seed, on_event));
+      generations.emplace_back(sequences.back());
+    }
+    RETURN_IF_ERROR(Enqueue(sequences));
+    return generations;
+  });
 }
 
 Result<std::vector<float>> Engine::Evaluate(std::vector<std::int32_t> ids) {
   RETURN_IF_ERROR(CheckTokens(ids));
-  SequencePtr sequence;
-  try {
-    sequence = std::make_shared<internal::Sequence>(std::move(ids), model_.info.vocab);
-  } catch (const std::bad_alloc&) {
-    return Refused("no memory for the logits of every token: evaluate fewer tokens at a time");
-  }
+  ASSIGN_OR_RETURN(const SequencePtr sequence, OrExhausted([&]() -> Result<SequencePtr> {
+                     return std::make_shared<internal::Sequence>(std::move(ids), model_.info.vocab);
+                   }));
   RETURN_IF_ERROR(Enqueue({&sequence, 1}));
   const GenerationEvent end = sequence->Next();
   if (const auto& error = std::get<DoneEvent>(end).error) return *error;
@@ -159,7 +162,11 @@ void Engine::Run() {
       AdmitWaiting(Clock::now());
       if (stopping_) break;
       if (running_.empty()) {
-        work_.wait(lock, [&] { return stopping_ || !waiting_.empty(); });
+        if (waiting_.empty()) {
+          work_.wait(lock, [&] { return stopping_ || !waiting_.empty(); });
+        } else {  // the memory that it needs is held by answers that nobody has read yet
+          work_.wait_for(lock, std::chrono::milliseconds(5));
+        }
         continue;
       }
     }
@@ -182,10 +189,17 @@ void Engine::AdmitWaiting(Clock::time_point now) {
     return sequence->ended();
   });
   while (!waiting_.empty()) {
-    auto reservation = pages_.Reserve(waiting_.front()->most_tokens());
+    internal::Sequence& next = *waiting_.front();
+    auto reservation = pages_.Reserve(next.most_tokens());
     if (!reservation) break;
-    waiting_.front()->Begin(std::move(*reservation), now);
-    status_.waiting_tokens -= waiting_.front()->prompt_tokens();
+    auto memory = request_memory_->Reserve(next.running_bytes());
+    if (!memory.ok()) break;
+    const Status begun = OrExhausted([&]() -> Status {
+      next.Begin(std::move(*reservation), request_memory_, std::move(*memory), now);
+      return {};
+    });
+    if (!begun.ok()) next.Fail(begun.error());
+    status_.waiting_tokens -= next.prompt_tokens();
     running_.push_back(std::move(waiting_.front()));
     waiting_.pop_front();
   }

@@ -1,8 +1,8 @@
 // Runs one loaded model for many requests at a time, on one stepping thread of its own. Whatever it
-// accepts finishes: a request starts when a slot and every page that it can need are reserved.
-// Requests wait in a queue bounded in requests and tokens, first come, first served. After
-// construction the stepping thread allocates nothing. Every method is safe from any thread; the
-// engine may go before its generations, which then end with an error.
+// accepts finishes: a request starts when a slot, every page and all the host memory that it can
+// need are reserved. Requests wait in a queue bounded in requests and tokens, first come, first
+// served. A step allocates nothing; what a request needs is allocated when it starts. Every method
+// is safe from any thread; the engine may go before its generations, which then end with an error.
 #pragma once
 
 #include <condition_variable>
@@ -21,8 +21,10 @@
 #include "engine/generation.h"
 #include "engine/kv_pages.h"
 #include "engine/request.h"
+#include "engine/request_memory.h"
 #include "engine/scheduler.h"
 #include "engine/token_engine.h"
+#include "memory/buffer.h"
 #include "models/model.h"
 
 namespace tonnage {
@@ -32,7 +34,9 @@ struct LoadedModel {
   ModelInfo info = {};
   CacheSettings cache = {};
   StepLimits step = {};  // rows > slots and logit_rows >= slots
+  QueueLimits queue = {};
   Quote quote = {};
+  Buffer runtime = {};         // the ledger's entry for quote.runtime
   Backend* backend = nullptr;  // outlives the model
   std::unique_ptr<Program> program = nullptr;
 };
@@ -41,14 +45,9 @@ namespace internal {
 class Sequence;
 }
 
-struct QueueLimits {
-  std::int64_t requests = 256;
-  std::int64_t tokens = 1 << 20;  // of their prompts
-};
-
 class Engine final : public TokenEngine {
  public:
-  explicit Engine(LoadedModel model, QueueLimits queue = {});
+  explicit Engine(LoadedModel model);
   ~Engine() override;  // ends every generation
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -86,11 +85,11 @@ class Engine final : public TokenEngine {
   void FailAll(const Error& error);
 
   const LoadedModel model_;
-  const QueueLimits queue_limits_;
   const SchedulerLimits scheduler_limits_;
 
   // Of the stepping thread.
   KvPagePool pages_;
+  const std::shared_ptr<Budget> request_memory_;  // outlives the engine in what was not yet read
   SamplerScratch scratch_;
   std::vector<SequencePtr> running_;      // in the order of arrival
   std::vector<SequenceState> states_;     // of running_

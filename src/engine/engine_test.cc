@@ -60,7 +60,8 @@ class EngineTest : public testing::Test {
   std::unique_ptr<Engine> Make(ToySettings settings = {}, QueueLimits queue = {}) {
     backends_.push_back(std::make_unique<ToyBackend>());
     control_ = &backends_.back()->control();
-    return std::make_unique<Engine>(ToyModel(settings, *backends_.back()), queue);
+    settings.queue = queue;
+    return std::make_unique<Engine>(ToyModel(settings, *backends_.back()));
   }
   static Request Greedy(Tokens prompt, std::int64_t max_tokens) {
     return {.prompt = std::move(prompt), .sampling = {.temperature = 0}, .max_tokens = max_tokens};

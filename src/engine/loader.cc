@@ -10,6 +10,9 @@
 namespace tonnage {
 namespace {
 
+// Whole pages wherever this runs, so that the staging buffer takes what was quoted.
+constexpr Bytes kLargestPageBytes = 64 * kKiB;
+
 // Everything that a ProgramSpec borrows, for one model on one device with one kind of settings.
 class Blueprint {
  public:
@@ -64,7 +67,8 @@ Result<Blueprint> Blueprint::Make(const OpenedModel& model, const Backend& backe
   Blueprint blueprint(model, backend, settings);
   blueprint.serving_ = {context, settings.slots, settings.kv_dtype};
   for (const WeightSource& source : model.sources) {
-    blueprint.staging_bytes_ = std::max(blueprint.staging_bytes_, source.staging_bytes());
+    blueprint.staging_bytes_ =
+        std::max(blueprint.staging_bytes_, RoundUp(source.staging_bytes(), kLargestPageBytes));
   }
   return blueprint;
 }
@@ -92,12 +96,15 @@ ProgramSpec Blueprint::Spec(const ServingSettings& serving) const {
 
 Result<Quote> Blueprint::Price(const ServingSettings& serving) const {
   ASSIGN_OR_RETURN(const ProgramPrice price, backend_.Price(Spec(serving)));
+  const Bytes engine =
+      EngineBytes(model_.model.info.vocab, Cache(serving), Step(serving), load_.queue);
   return Quote{.device = backend_.device(),
                .weights = price.weights,
                .kv = price.kv,
                .arena = price.arena,
                .workspace = price.workspace,
-               .staging = staging_bytes_};
+               .staging = staging_bytes_,
+               .runtime = load_.process_bytes + price.runtime + engine};
 }
 
 Result<LoadPlan> Blueprint::Plan(const ServingSettings& serving, const Available& available) const {
@@ -193,6 +200,7 @@ Result<LoadedModel> LoadModel(const OpenedModel& model, Backend& backend, Alloca
   if (plan.refusal) return Error(Code::kRefused, plan.refusal->Message());
 
   const ProgramSpec spec = blueprint.Spec(serving);
+  ASSIGN_OR_RETURN(Buffer runtime, host.Account(Owner::kRuntime, plan.quote.runtime));
   ASSIGN_OR_RETURN(auto store, backend.MakeWeightStore(spec));
   {
     ASSIGN_OR_RETURN(const Buffer staging,
@@ -203,7 +211,9 @@ Result<LoadedModel> LoadModel(const OpenedModel& model, Backend& backend, Alloca
   LoadedModel loaded{.info = model.model.info,
                      .cache = spec.cache_settings,
                      .step = spec.limits,
+                     .queue = settings.queue,
                      .quote = plan.quote,
+                     .runtime = std::move(runtime),
                      .backend = &backend};
   ASSIGN_OR_RETURN(loaded.program, backend.MakeProgram(spec, std::move(store)));
   RETURN_IF_ERROR(WarmUp(backend, *loaded.program, loaded.cache));

@@ -30,6 +30,10 @@ struct LoadSettings {
   Precision precision = Precision::kFast;
   std::int64_t slice_rows = 512;  // the most tokens of a prompt that one step takes
   std::int64_t logit_rows = 0;    // rows of logits in a step, where more than the slots are wanted
+  QueueLimits queue = {};
+  // What the process holds and will hold of the host's memory beside the model, its engine and its
+  // requests: the quote's runtime begins with it.
+  Bytes process_bytes = 0;
 };
 
 // One row of `tonnage plan`.

@@ -30,8 +30,9 @@ struct Request {
 // One token of the answer.
 struct TokenEvent {
   std::int32_t token = 0;
-  float logprob = 0;                       // with Request::logprobs
-  std::span<const TokenLogprob> top = {};  // likewise; borrowed from the Generation
+  float logprob = 0;  // with Request::logprobs
+  // Likewise; borrowed from the Generation until it gives the DoneEvent.
+  std::span<const TokenLogprob> top = {};
 };
 
 enum class FinishReason {

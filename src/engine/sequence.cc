@@ -8,25 +8,42 @@
 namespace tonnage::internal {
 
 Sequence::Sequence(Request request, std::uint64_t fresh_seed, std::function<void()> on_event)
-    : request_(std::move(request)), on_event_(std::move(on_event)) {
-  const auto max_tokens = static_cast<size_t>(*request_.max_tokens);
-  sampler_.emplace(request_.sampling, request_.prompt, *request_.max_tokens, fresh_seed);
-  tokens_.reserve(request_.prompt.size() + max_tokens);
-  tokens_ = request_.prompt;
-  if (request_.logprobs) {
-    logprobs_.resize(max_tokens);
-    top_logprobs_.resize(max_tokens * static_cast<size_t>(*request_.logprobs));
-  }
+    : request_(std::move(request)),
+      prompt_tokens_(static_cast<std::int64_t>(request_.prompt.size())),
+      fresh_seed_(fresh_seed),
+      on_event_(std::move(on_event)) {
+  request_.prompt.shrink_to_fit();
 }
 
 Sequence::Sequence(std::vector<std::int32_t> ids, std::int64_t vocab)
     : request_{.prompt = std::move(ids)},
-      tokens_(request_.prompt),
+      prompt_tokens_(static_cast<std::int64_t>(request_.prompt.size())),
       logits_(request_.prompt.size() * static_cast<size_t>(vocab)) {}
 
-void Sequence::Begin(KvReservation reservation, Clock::time_point now) {
+Bytes Sequence::running_bytes() const {
+  const bool penalizes = request_.sampling.has_penalties();
+  return RunningRequestBytes({.prompt_tokens = prompt_tokens_,
+                              .max_tokens = request_.max_tokens.value_or(0),
+                              .logprobs = request_.logprobs,
+                              .history_window = penalizes ? request_.sampling.repeat_last_n : 0});
+}
+
+void Sequence::Begin(KvReservation reservation, std::shared_ptr<Budget> budget, Reservation memory,
+                     Clock::time_point now) {
   reservation_.emplace(std::move(reservation));
+  budget_ = std::move(budget);
+  memory_ = std::move(memory);
   begun_at_ = now;
+  tokens_.reserve(static_cast<size_t>(most_tokens()));
+  tokens_.assign(request_.prompt.begin(), request_.prompt.end());
+  request_.prompt = std::vector<std::int32_t>();
+  if (evaluates()) return;
+  sampler_.emplace(request_.sampling, tokens_, *request_.max_tokens, fresh_seed_);
+  if (request_.logprobs) {
+    const auto max_tokens = static_cast<size_t>(*request_.max_tokens);
+    logprobs_.reserve(max_tokens);
+    top_logprobs_.reserve(max_tokens * static_cast<size_t>(*request_.logprobs));
+  }
 }
 
 std::span<const std::int32_t> Sequence::Tokens(std::int64_t first, std::int64_t rows) const {
@@ -51,19 +68,21 @@ void Sequence::Choose(std::span<const float> logits, SamplerScratch& scratch,
   const auto chosen = sampler_->Next(logits, scratch);
   if (!chosen.ok()) return Fail(chosen.error());
   if (!first_token_at_) first_token_at_ = now;
-  const auto at = static_cast<size_t>(generated_++);
+  ++generated_;
   if (std::ranges::find(request_.stop_tokens, *chosen) != request_.stop_tokens.end()) {
     End(FinishReason::kStop);
     ended_->stop_token = *chosen;
     return;
   }
-  if (request_.logprobs) {
-    const auto top = static_cast<size_t>(*request_.logprobs);
-    logprobs_[at] = Logprobs(logits, *chosen, std::span(top_logprobs_).subspan(at * top, top));
-  }
+  TokenLogprob alternatives[kMaxTopLogprobs];
+  const auto top =
+      std::span(alternatives).first(static_cast<size_t>(request_.logprobs.value_or(0)));
+  const float logprob = request_.logprobs ? Logprobs(logits, *chosen, top) : 0;
   {
     std::lock_guard lock(mutex_);
     tokens_.push_back(*chosen);
+    if (request_.logprobs) logprobs_.push_back(logprob);
+    top_logprobs_.insert(top_logprobs_.end(), top.begin(), top.end());
     ++delivered_;
   }
   Notify();
@@ -116,8 +135,15 @@ std::optional<GenerationEvent> Sequence::TryNext() {
 }
 
 GenerationEvent Sequence::TakeNext() {
-  if (read_ >= delivered_) return *ended_;
-  TokenEvent event{.token = tokens_[request_.prompt.size() + read_]};
+  if (read_ >= delivered_) {
+    // Assigned, not cleared: the memory goes.
+    tokens_ = std::vector<std::int32_t>();
+    logprobs_ = std::vector<float>();
+    top_logprobs_ = std::vector<TokenLogprob>();
+    memory_ = Reservation();
+    return *ended_;
+  }
+  TokenEvent event{.token = tokens_[static_cast<size_t>(prompt_tokens_) + read_]};
   if (request_.logprobs) {
     const auto top = static_cast<size_t>(*request_.logprobs);
     event.logprob = logprobs_[read_];

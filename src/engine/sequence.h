@@ -1,12 +1,14 @@
 // One request inside the engine: its tokens, its sampler, and the events that its caller has yet to
-// read. Everything is sized when it is made, on the caller's thread. The stepping thread writes,
-// one reader reads, and the mutex guards where they meet.
+// read. While it waits it holds its prompt; everything else is sized once, when it gets its slot,
+// and goes when its end has been read. The stepping thread writes, one reader reads, and the mutex
+// guards where they meet.
 #pragma once
 
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -15,8 +17,10 @@
 #include "engine/generation.h"
 #include "engine/kv_pages.h"
 #include "engine/request.h"
+#include "engine/request_memory.h"
 #include "engine/sampler.h"
 #include "engine/scheduler.h"
+#include "memory/budget.h"
 
 namespace tonnage::internal {
 
@@ -28,13 +32,18 @@ class Sequence final : public EventSource {
   // An evaluation: every row's logits [ids, vocab] are wanted, no token is chosen.
   Sequence(std::vector<std::int32_t> ids, std::int64_t vocab);
 
-  std::int64_t prompt_tokens() const { return static_cast<std::int64_t>(request_.prompt.size()); }
+  std::int64_t prompt_tokens() const { return prompt_tokens_; }
   // All that the cache may have to hold.
   std::int64_t most_tokens() const { return prompt_tokens() + request_.max_tokens.value_or(0); }
-  bool evaluates() const { return !sampler_.has_value(); }
+  bool evaluates() const { return !request_.max_tokens.has_value(); }
+  // What a reservation for it must hold, beside what an evaluation's caller gets.
+  Bytes running_bytes() const;
 
   // --- The stepping thread.
-  void Begin(KvReservation reservation, Clock::time_point now);
+  // Takes all the memory that it will ever need. `memory` is for running_bytes(); `budget`, from
+  // which it comes, lives as long as the sequence.
+  void Begin(KvReservation reservation, std::shared_ptr<Budget> budget, Reservation memory,
+             Clock::time_point now);
   std::int32_t slot() const { return reservation_->slot(); }
   Clock::time_point begun_at() const { return *begun_at_; }
   SequenceState state() const {
@@ -55,6 +64,7 @@ class Sequence final : public EventSource {
   void PublishEnd(Clock::time_point now);
 
   // --- The reader.
+  // With the DoneEvent goes all that the earlier events borrowed.
   GenerationEvent Next() override;
   std::optional<GenerationEvent> TryNext() override;
   // Of an evaluation that has ended well.
@@ -71,7 +81,9 @@ class Sequence final : public EventSource {
   bool HasNext() const { return read_ < delivered_ || published_; }  // under mutex_
   GenerationEvent TakeNext();                                        // under mutex_
 
-  const Request request_;
+  Request request_;  // the prompt moves to tokens_
+  const std::int64_t prompt_tokens_;
+  const std::uint64_t fresh_seed_ = 0;
   const std::function<void()> on_event_;
   std::atomic<bool> cancelled_{false};
 
@@ -86,6 +98,8 @@ class Sequence final : public EventSource {
   std::optional<Clock::time_point> begun_at_, first_token_at_;
 
   // Written by the stepping thread; the reader reads what has been delivered.
+  std::shared_ptr<Budget> budget_;
+  Reservation memory_;
   std::vector<std::int32_t> tokens_;        // [prompt + max_tokens]
   std::vector<float> logprobs_;             // [max_tokens] with Request::logprobs
   std::vector<TokenLogprob> top_logprobs_;  // [max_tokens, logprobs]

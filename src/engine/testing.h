@@ -157,6 +157,7 @@ struct ToySettings {
   std::int64_t context_tokens = 300;
   std::int64_t slots = 4;
   std::int64_t slice_rows = 16;
+  QueueLimits queue = {};
 };
 
 inline LoadedModel ToyModel(const ToySettings& settings, ToyBackend& backend) {
@@ -167,6 +168,7 @@ inline LoadedModel ToyModel(const ToySettings& settings, ToyBackend& backend) {
                  .slots = settings.slots,
                  .max_slice_rows = settings.slice_rows};
   model.step = {.rows = settings.slots + settings.slice_rows, .logit_rows = settings.slots};
+  model.queue = settings.queue;
   model.backend = &backend;
   model.program = std::make_unique<ToyProgram>(settings.vocab, model.cache, model.step);
   return model;

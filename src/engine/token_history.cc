@@ -7,17 +7,33 @@
 
 namespace tonnage {
 
+TokenHistory::Sizes TokenHistory::SizesOf(std::size_t prompt_tokens, std::size_t max_tokens,
+                                          std::int64_t window) {
+  const size_t all = prompt_tokens + max_tokens;
+  Sizes sizes{.window = window < 0 ? all : std::min(static_cast<size_t>(window), all)};
+  if (sizes.window == 0) return sizes;
+  sizes.seen = std::min(prompt_tokens, sizes.window);
+  sizes.counts = sizes.seen + max_tokens;
+  sizes.table = std::bit_ceil(2 * sizes.counts);
+  return sizes;
+}
+
+Bytes TokenHistory::BytesOf(std::int64_t prompt_tokens, std::int64_t max_tokens,
+                            std::int64_t window) {
+  const Sizes sizes =
+      SizesOf(static_cast<size_t>(prompt_tokens), static_cast<size_t>(max_tokens), window);
+  return static_cast<Bytes>(sizes.window * sizeof(Entry) + sizes.counts * sizeof(Count) +
+                            sizes.table * sizeof(std::int32_t));
+}
+
 TokenHistory::TokenHistory(std::span<const std::int32_t> prompt, std::int64_t max_tokens,
                            std::int64_t window) {
-  const size_t all = prompt.size() + static_cast<size_t>(max_tokens);
-  window_ = window < 0 ? all : std::min(static_cast<size_t>(window), all);
-  if (window_ == 0) return;
-  const auto seen = prompt.last(std::min(prompt.size(), window_));
-  const size_t distinct = seen.size() + static_cast<size_t>(max_tokens);
-  ring_.reserve(window_);
-  counts_.reserve(distinct);
-  table_.resize(std::bit_ceil(2 * distinct));
-  for (std::int32_t token : seen) Push(token, false);
+  const Sizes sizes = SizesOf(prompt.size(), static_cast<size_t>(max_tokens), window);
+  window_ = sizes.window;
+  ring_.reserve(sizes.window);
+  counts_.reserve(sizes.counts);
+  table_.resize(sizes.table);
+  for (std::int32_t token : prompt.last(sizes.seen)) Push(token, false);
 }
 
 TokenHistory::Count& TokenHistory::Find(std::int32_t token) {

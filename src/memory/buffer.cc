@@ -1,6 +1,7 @@
 #include "memory/buffer.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -18,7 +19,7 @@ Buffer Allocator::MakeBuffer(Allocator* allocator, Ledger* ledger, Reservation r
   buffer.owner_ = owner;
   buffer.data_ = data;
   buffer.bytes_ = bytes;
-  ledger->Add(owner, bytes);
+  ledger->Add(owner, buffer.reservation_.bytes());
   return buffer;
 }
 
@@ -37,12 +38,12 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
 Buffer::~Buffer() {
   if (allocator_ == nullptr) return;
   allocator_->Free(data_, bytes_);
-  ledger_->Remove(owner_, bytes_);
+  ledger_->Remove(owner_, reservation_.bytes());
 }
 
 Result<Buffer> HostAllocator::Allocate(Owner owner, Bytes bytes) {
   constexpr Bytes kHugePage = 2 * kMiB;
-  auto reservation = budget_->Reserve(bytes);
+  auto reservation = budget_->Reserve(Footprint(bytes));
   if (!reservation.ok()) return reservation.error().In(OwnerName(owner));
   std::uint8_t* data = nullptr;
   if (bytes > 0) {
@@ -56,6 +57,14 @@ Result<Buffer> HostAllocator::Allocate(Owner owner, Bytes bytes) {
     data = static_cast<std::uint8_t*>(map);
   }
   return MakeBuffer(this, ledger_, std::move(reservation).value(), owner, data, bytes);
+}
+
+Bytes HostAllocator::Footprint(Bytes bytes) const { return RoundUp(bytes, sysconf(_SC_PAGESIZE)); }
+
+Result<Buffer> HostAllocator::Account(Owner owner, Bytes bytes) {
+  auto reservation = budget_->Reserve(bytes);
+  if (!reservation.ok()) return reservation.error().In(OwnerName(owner));
+  return MakeBuffer(this, ledger_, std::move(reservation).value(), owner, nullptr, bytes);
 }
 
 void HostAllocator::Free(std::uint8_t* data, Bytes bytes) {

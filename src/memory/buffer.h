@@ -21,6 +21,10 @@ class Allocator {
   // At least 64-byte aligned; contents undefined. A refusal names the owner and the numbers. bytes
   // may be 0.
   virtual Result<Buffer> Allocate(Owner owner, Bytes bytes) = 0;
+  // What a buffer of so many bytes takes of the device, which is what budget and ledger count.
+  virtual Bytes Footprint(Bytes bytes) const = 0;
+  // An entry in ledger and budget for memory that comes from elsewhere, such as the heap.
+  virtual Result<Buffer> Account(Owner owner, Bytes bytes) = 0;
 
  protected:
   friend class Buffer;
@@ -37,7 +41,7 @@ class Buffer {
   ~Buffer();
 
   std::uint8_t* data() const { return data_; }
-  Bytes bytes() const { return bytes_; }
+  Bytes bytes() const { return bytes_; }  // as asked for
 
  private:
   friend class Allocator;
@@ -49,12 +53,14 @@ class Buffer {
   Bytes bytes_ = 0;
 };
 
-// Host memory by anonymous mmap, so that a freed buffer leaves the process at once; large ones ask
-// for huge pages. Safe from any thread.
+// Host memory by anonymous mmap, in whole pages, so that a freed buffer leaves the process at once;
+// large ones ask for huge pages, which never reach beyond the buffer. Safe from any thread.
 class HostAllocator final : public Allocator {
  public:
   HostAllocator(Ledger* ledger, Budget* budget) : ledger_(ledger), budget_(budget) {}
   Result<Buffer> Allocate(Owner owner, Bytes bytes) override;
+  Bytes Footprint(Bytes bytes) const override;
+  Result<Buffer> Account(Owner owner, Bytes bytes) override;
 
  protected:
   void Free(std::uint8_t* data, Bytes bytes) override;

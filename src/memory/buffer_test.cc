@@ -33,6 +33,27 @@ TEST(Buffer, LedgerBudgetAndMemoryEndTogether) {
   EXPECT_EQ(budget.used_buffers(), 0);
 }
 
+TEST(Buffer, WholePagesAreCounted) {
+  Ledger ledger;
+  Budget budget(kMiB, 4, "the test");
+  HostAllocator allocator(&ledger, &budget);
+  EXPECT_EQ(allocator.Footprint(0), 0);
+  const Bytes page = allocator.Footprint(1);
+  EXPECT_GE(page, 4 * kKiB);
+  {
+    const auto buffer = allocator.Allocate(Owner::kArena, page + 1);
+    EXPECT_EQ(buffer->bytes(), page + 1);
+    EXPECT_EQ(ledger.Of(Owner::kArena), 2 * page);
+    EXPECT_EQ(budget.used_bytes(), 2 * page);
+    const auto entry = allocator.Account(Owner::kRuntime, 1001);  // no memory, so no page
+    EXPECT_EQ(ledger.Of(Owner::kRuntime), 1001);
+    EXPECT_EQ(entry->data(), nullptr);
+    EXPECT_FALSE(allocator.Account(Owner::kRuntime, kMiB).ok());
+  }
+  EXPECT_EQ(ledger.Total(), 0);
+  EXPECT_EQ(budget.used_bytes(), 0);
+}
+
 TEST(Buffer, CountIsLimitedToo) {
   Ledger ledger;
   Budget budget(kMiB, 2, "the test");

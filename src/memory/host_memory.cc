@@ -1,12 +1,13 @@
 #include "memory/host_memory.h"
 
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
+#include <optional>
 #include <sstream>
+
+#include "memory/proc_file.h"
 
 namespace tonnage {
 
@@ -26,81 +27,79 @@ std::string Lower(std::string_view text) {
   return lower;
 }
 
-std::optional<std::string> ReadText(const fs::path& path) {
-  std::ifstream file(path);
-  if (!file) return std::nullopt;
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
+// What the process may hold when `free` bytes are left to it and to what the kernel keeps for it:
+// page tables, 8 bytes for each page of 4 KiB that memory or a file is mapped to, and the kernel's
+// stack of each thread with what else it remembers of one.
+Bytes Holdable(const HostProcess& process, Bytes free) {
+  constexpr Bytes kPagesPerTableByte = 512;
+  constexpr Bytes kKernelThreadBytes = 32 * kKiB;
+  const Bytes rest = free - process.coming_file_bytes / kPagesPerTableByte -
+                     process.coming_threads * kKernelThreadBytes;
+  return process.anonymous + std::max<Bytes>(0, rest - CeilDiv(rest, kPagesPerTableByte + 1));
 }
 
-// The first number of a file; nothing when there is none ("max").
-std::optional<Bytes> ReadNumber(const fs::path& path) {
-  const auto text = ReadText(path);
-  Bytes number = 0;
-  if (!text ||
-      std::from_chars(text->data(), text->data() + text->size(), number).ec != std::errc()) {
-    return std::nullopt;
-  }
-  return number;
+// The same where address space is what counts: stacks are taken whole, and the heap a little ahead.
+Bytes HoldableIn(const HostProcess& process, Bytes free_space) {
+  constexpr Bytes kHeapAhead = kMiB;
+  return process.anonymous +
+         std::max<Bytes>(
+             0, free_space - process.coming_threads * process.thread_stack_bytes - kHeapAhead);
 }
 
-// The value of "key: 123 kB" or "key 123" in a file of such lines, as written there.
-std::optional<Bytes> ReadField(const fs::path& path, std::string_view key) {
-  const auto text = ReadText(path);
-  if (!text) return std::nullopt;
-  std::istringstream lines(*text);
-  std::string word;
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream words(line);
-    Bytes number = 0;
-    if (words >> word && word == key && words >> number) return number;
-  }
-  return std::nullopt;
-}
-
-void AddRam(const fs::path& root, std::vector<MemoryLimit>& limits) {
+void AddRam(const HostProcess& process, const fs::path& root, std::vector<MemoryLimit>& limits) {
   const fs::path meminfo = root / "proc/meminfo";
-  if (const auto available = ReadField(meminfo, "MemAvailable:")) {
-    limits.push_back({*available * kKiB, "the RAM that is available"});
+  if (const auto available = ReadProcField(meminfo, "MemAvailable:")) {
+    limits.push_back({Holdable(process, *available * kKiB), "the RAM that is available"});
   }
-  if (ReadNumber(root / "proc/sys/vm/overcommit_memory") == 2) {
-    const auto limit = ReadField(meminfo, "CommitLimit:");
-    const auto committed = ReadField(meminfo, "Committed_AS:");
+  if (ReadProcNumber(root / "proc/sys/vm/overcommit_memory") == 2) {
+    const auto limit = ReadProcField(meminfo, "CommitLimit:");
+    const auto committed = ReadProcField(meminfo, "Committed_AS:");
     if (limit && committed) {
-      limits.push_back({std::max<Bytes>(0, (*limit - *committed) * kKiB), "strict overcommit"});
+      limits.push_back({HoldableIn(process, (*limit - *committed) * kKiB), "strict overcommit"});
     }
   }
 }
 
-// One level of a cgroup hierarchy. Cache that the kernel would drop first does not count as used.
+// One level of a cgroup hierarchy.
 struct CgroupFiles {
   const char* limit;
   const char* usage;
-  const char* reclaimable;
+  const char* statistics_prefix;
 };
-constexpr CgroupFiles kCgroupV2 = {"memory.max", "memory.current", "inactive_file"};
-constexpr CgroupFiles kCgroupV1 = {"memory.limit_in_bytes", "memory.usage_in_bytes",
-                                   "total_inactive_file"};
+constexpr CgroupFiles kCgroupV2 = {"memory.max", "memory.current", ""};
+constexpr CgroupFiles kCgroupV1 = {"memory.limit_in_bytes", "memory.usage_in_bytes", "total_"};
 
-void AddCgroup(const fs::path& mount, fs::path group, const CgroupFiles& files,
-               std::vector<MemoryLimit>& limits) {
+// File cache that the kernel drops before it refuses memory. It stands on two lists by how often it
+// was read, so a checkpoint that was loaded twice is on the other than one that was loaded once;
+// what has yet to be written back is not to be had at once.
+Bytes CgroupCache(const fs::path& folder, const std::string& prefix) {
+  const auto field = [&](const char* key) {
+    return ReadProcField(folder / "memory.stat", prefix + key).value_or(0);
+  };
+  const Bytes unwritten =
+      field("dirty") + field("file_dirty") + field("writeback") + field("file_writeback");
+  return std::max<Bytes>(0, field("inactive_file") + field("active_file") - unwritten);
+}
+
+void AddCgroup(const HostProcess& process, const fs::path& mount, fs::path group,
+               const CgroupFiles& files, std::vector<MemoryLimit>& limits) {
   for (;; group = group.parent_path()) {
     const fs::path folder = mount / group.relative_path();
-    const auto limit = ReadNumber(folder / files.limit);
-    const auto usage = ReadNumber(folder / files.usage);
+    const auto limit = ReadProcNumber(folder / files.limit);
+    const auto usage = ReadProcNumber(folder / files.usage);
     // v1 spells "no limit" as a number near 2^63.
     if (limit && usage && *limit < (Bytes{1} << 60)) {
-      const Bytes reclaimable = ReadField(folder / "memory.stat", files.reclaimable).value_or(0);
-      limits.push_back({std::max<Bytes>(0, *limit - std::max<Bytes>(0, *usage - reclaimable)),
-                        "the cgroup's " + std::string(files.limit)});
+      const Bytes used = std::max<Bytes>(0, *usage - CgroupCache(folder, files.statistics_prefix));
+      limits.push_back(
+          {Holdable(process, *limit - used), "the cgroup's " + std::string(files.limit)});
     }
     if (group.empty() || group == group.root_path()) return;
   }
 }
 
-void AddCgroups(const fs::path& root, std::vector<MemoryLimit>& limits) {
-  const auto text = ReadText(root / "proc/self/cgroup");
+void AddCgroups(const HostProcess& process, const fs::path& root,
+                std::vector<MemoryLimit>& limits) {
+  const auto text = ReadProcText(root / "proc/self/cgroup");
   if (!text) return;
   std::istringstream lines(*text);
   for (std::string line; std::getline(lines, line);) {  // "hierarchy:controllers:path"
@@ -109,19 +108,18 @@ void AddCgroups(const fs::path& root, std::vector<MemoryLimit>& limits) {
     if (second == std::string::npos) continue;
     const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
     const fs::path group = line.substr(second + 1);
-    if (controllers == ",,") AddCgroup(root / "sys/fs/cgroup", group, kCgroupV2, limits);
+    if (controllers == ",,") AddCgroup(process, root / "sys/fs/cgroup", group, kCgroupV2, limits);
     if (controllers.find(",memory,") != std::string::npos) {
-      AddCgroup(root / "sys/fs/cgroup/memory", group, kCgroupV1, limits);
+      AddCgroup(process, root / "sys/fs/cgroup/memory", group, kCgroupV1, limits);
     }
   }
 }
 
-void AddAddressSpace(const fs::path& root, std::vector<MemoryLimit>& limits) {
+void AddResourceLimit(const HostProcess& process, int resource, Bytes used, const char* source,
+                      std::vector<MemoryLimit>& limits) {
   rlimit limit{};
-  if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
-  const Bytes used = ReadNumber(root / "proc/self/statm").value_or(0) * sysconf(_SC_PAGESIZE);
-  limits.push_back(
-      {std::max<Bytes>(0, static_cast<Bytes>(limit.rlim_cur) - used), "RLIMIT_AS (ulimit -v)"});
+  if (getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+  limits.push_back({HoldableIn(process, static_cast<Bytes>(limit.rlim_cur) - used), source});
 }
 
 }  // namespace
@@ -148,17 +146,18 @@ Result<Bytes> ParseByteSize(std::string_view name, std::string_view text) {
   return *bytes;
 }
 
-std::vector<MemoryLimit> ReadHostLimits(const fs::path& root) {
+std::vector<MemoryLimit> ReadHostLimits(const HostProcess& process, const fs::path& root) {
   std::vector<MemoryLimit> limits;
-  AddRam(root, limits);
-  AddCgroups(root, limits);
-  AddAddressSpace(root, limits);
+  AddRam(process, root, limits);
+  AddCgroups(process, root, limits);
+  AddResourceLimit(process, RLIMIT_AS, process.mapped, "RLIMIT_AS (ulimit -v)", limits);
+  AddResourceLimit(process, RLIMIT_DATA, process.writable, "RLIMIT_DATA (ulimit -d)", limits);
   return limits;
 }
 
-Result<MemoryLimit> ResolveHostBudget(const std::vector<MemoryLimit>& host,
-                                      const std::vector<UserLimit>& user) {
-  std::vector<MemoryLimit> all = host;
+Result<std::vector<MemoryLimit>> ResolveHostBudget(std::vector<MemoryLimit> host,
+                                                   const std::vector<UserLimit>& user) {
+  std::vector<MemoryLimit> all = std::move(host);
   for (const UserLimit& limit : user) {
     if (limit.text.empty()) continue;
     ASSIGN_OR_RETURN(const Bytes bytes, ParseByteSize(limit.name, limit.text));
@@ -166,9 +165,18 @@ Result<MemoryLimit> ResolveHostBudget(const std::vector<MemoryLimit>& host,
   }
   if (all.empty())
     return Unavailable("nothing says how much memory this machine has: give --memory-limit");
-  return *std::min_element(all.begin(), all.end(), [](const MemoryLimit& a, const MemoryLimit& b) {
-    return a.bytes < b.bytes;
-  });
+  std::ranges::stable_sort(all, {}, &MemoryLimit::bytes);
+  return all;
+}
+
+std::string DescribeLimits(std::span<const MemoryLimit> smallest_first) {
+  const MemoryLimit& budget = smallest_first.front();
+  std::string text = fmt::format("{} by {}", FormatBytes(budget.bytes), budget.source);
+  for (const MemoryLimit& other : smallest_first.subspan(1)) {
+    text += fmt::format("{}{}: {}", &other == &smallest_first[1] ? " (" : ", ", other.source,
+                        FormatBytes(other.bytes));
+  }
+  return smallest_first.size() > 1 ? text + ")" : text;
 }
 
 }  // namespace tonnage

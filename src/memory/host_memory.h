@@ -1,17 +1,18 @@
 // The host as a device: what limits its memory, and the budget that follows. Sources are the RAM
-// that is available, the cgroup (v1 and v2, at every level up to the root), the address-space
-// limit, strict overcommit, and what the user says; the smallest wins, and a user can only lower
-// it.
+// that is available, the cgroup (v1 and v2, at every level up to the root), the limits on address
+// space and data, strict overcommit, and what the user says; the smallest wins, and a user can only
+// lower it.
 #pragma once
 
 #include <filesystem>
-#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "memory/host_process.h"
 
 namespace tonnage {
 
@@ -19,14 +20,18 @@ namespace tonnage {
 // else is InvalidArgument that begins with `name`, the option or variable that it came from.
 Result<Bytes> ParseByteSize(std::string_view name, std::string_view text);
 
-// One limit: how many bytes this process may still take, and where that comes from.
+// One limit: how many bytes of anonymous memory this process may hold in all, what it holds already
+// included, and where that comes from.
 struct MemoryLimit {
   Bytes bytes = 0;
   std::string source;
 };
 
-// What the system allows now. `root` is where /proc and /sys are looked for.
-std::vector<MemoryLimit> ReadHostLimits(const std::filesystem::path& root = "/");
+// What the system allows `process` now. Of what is free, the part that the kernel will need for the
+// process (page tables, stacks) and address space that holds no memory are taken off. `root` is
+// where /proc and /sys are looked for.
+std::vector<MemoryLimit> ReadHostLimits(const HostProcess& process,
+                                        const std::filesystem::path& root = "/");
 
 // A limit that the user gave: the option or variable's name and its text; an empty text is no
 // limit.
@@ -35,8 +40,12 @@ struct UserLimit {
   std::string_view text;
 };
 
-// The smallest of the limits. Junk in a user's limit is an error that names it.
-Result<MemoryLimit> ResolveHostBudget(const std::vector<MemoryLimit>& host,
-                                      const std::vector<UserLimit>& user);
+// All limits, the smallest first: that one is the budget. There is one at least. Junk in a user's
+// limit is an error that names it.
+Result<std::vector<MemoryLimit>> ResolveHostBudget(std::vector<MemoryLimit> host,
+                                                   const std::vector<UserLimit>& user);
+
+// "8.0 GiB by --memory-limit (the RAM that is available: 22.1 GiB)".
+std::string DescribeLimits(std::span<const MemoryLimit> smallest_first);
 
 }  // namespace tonnage

@@ -26,22 +26,37 @@ class HostMemoryTest : public ::testing::Test {
     std::ofstream(root_ / path) << text;
   }
   MemoryLimit Resolve(const std::vector<UserLimit>& user = {}) {
-    return ResolveHostBudget(ReadHostLimits(root_), user).value();
+    return ResolveHostBudget(ReadHostLimits(process_, root_), user).value().front();
   }
 
+  // What is left of so many free bytes when a byte of page tables has been paid for every 512.
+  static Bytes WithoutTables(Bytes free) { return free - CeilDiv(free, 513); }
+
   fs::path root_;
+  HostProcess process_;
 };
 
 TEST_F(HostMemoryTest, RamIsTheLimitWhenNothingElseIs) {
-  EXPECT_EQ(Resolve().bytes, 800 * kKiB);
+  EXPECT_EQ(Resolve().bytes, WithoutTables(800 * kKiB));
   EXPECT_EQ(Resolve().source, "the RAM that is available");
+}
+
+TEST_F(HostMemoryTest, WhatTheProcessHoldsCountsAsItsOwnAndWhatTheKernelNeedsDoesNot) {
+  process_ = {.anonymous = 300 * kKiB, .coming_threads = 2, .coming_file_bytes = 512 * 8 * kKiB};
+  EXPECT_EQ(Resolve().bytes, 300 * kKiB + WithoutTables((800 - 2 * 32 - 8) * kKiB));
+  process_.coming_threads = 1000;
+  EXPECT_EQ(Resolve().bytes, 300 * kKiB) << "nothing is left, but what is held is held";
 }
 
 TEST_F(HostMemoryTest, StrictOvercommitCounts) {
   Write("proc/sys/vm/overcommit_memory", "2\n");
-  EXPECT_EQ(Resolve().bytes, 400 * kKiB);
+  EXPECT_EQ(Resolve().source, "strict overcommit");
+  EXPECT_EQ(Resolve().bytes, 0) << "less than the heap takes ahead";
+  Write("proc/meminfo", "MemAvailable: 80000 kB\nCommitLimit: 70000 kB\nCommitted_AS: 30000 kB\n");
+  process_ = {.thread_stack_bytes = 8 * kMiB, .coming_threads = 3};
+  EXPECT_EQ(Resolve().bytes, 40000 * kKiB - 24 * kMiB - kMiB);
   Write("proc/sys/vm/overcommit_memory", "0\n");
-  EXPECT_EQ(Resolve().bytes, 800 * kKiB);
+  EXPECT_EQ(Resolve().source, "the RAM that is available");
 }
 
 TEST_F(HostMemoryTest, EveryLevelOfACgroupV2Counts) {
@@ -50,8 +65,9 @@ TEST_F(HostMemoryTest, EveryLevelOfACgroupV2Counts) {
   Write("sys/fs/cgroup/a/b/memory.current", "1000\n");
   Write("sys/fs/cgroup/a/memory.max", "500000\n");
   Write("sys/fs/cgroup/a/memory.current", "200000\n");
-  Write("sys/fs/cgroup/a/memory.stat", "anon 1\ninactive_file 50000\n");
-  EXPECT_EQ(Resolve().bytes, 350000);
+  Write("sys/fs/cgroup/a/memory.stat",
+        "anon 1\ninactive_file 50000\nactive_file 20000\nfile_dirty 3000\nfile_writeback 2000\n");
+  EXPECT_EQ(Resolve().bytes, WithoutTables(500000 - 200000 + 70000 - 5000));
   EXPECT_EQ(Resolve().source, "the cgroup's memory.max");
 }
 
@@ -61,15 +77,46 @@ TEST_F(HostMemoryTest, CgroupV1Counts) {
   Write("sys/fs/cgroup/memory/job/memory.usage_in_bytes", "100000\n");
   Write("sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
   Write("sys/fs/cgroup/memory/memory.usage_in_bytes", "100000\n");
-  EXPECT_EQ(Resolve().bytes, 200000);
+  EXPECT_EQ(Resolve().bytes, WithoutTables(200000));
+  // The cache of a checkpoint that was loaded twice is as free as that of one loaded once.
+  for (const char* list : {"total_inactive_file", "total_active_file"}) {
+    Write("sys/fs/cgroup/memory/job/memory.stat", std::string(list) + " 90000\n");
+    EXPECT_EQ(Resolve().bytes, WithoutTables(290000)) << list;
+  }
 }
 
 TEST_F(HostMemoryTest, AUserCanOnlyLower) {
   EXPECT_EQ(Resolve({{"--memory-limit", "100K"}}).bytes, 100 * kKiB);
   EXPECT_EQ(Resolve({{"--memory-limit", "100K"}}).source, "--memory-limit");
-  EXPECT_EQ(Resolve({{"TONNAGE_MEMORY_LIMIT", "1T"}}).bytes, 800 * kKiB);
+  EXPECT_EQ(Resolve({{"TONNAGE_MEMORY_LIMIT", "1T"}}).bytes, WithoutTables(800 * kKiB));
   EXPECT_EQ(Resolve({{"--memory-limit", "200K"}, {"TONNAGE_MEMORY_LIMIT", "1K"}}).source,
             "TONNAGE_MEMORY_LIMIT");
+}
+
+TEST_F(HostMemoryTest, SaysHowTheBudgetCameAbout) {
+  const auto limits = ResolveHostBudget({{800 * kKiB, "the RAM that is available"}},
+                                        {{"--memory-limit", "1T"}, {"TONNAGE_MEMORY_LIMIT", "9K"}});
+  EXPECT_EQ(DescribeLimits(*limits),
+            "9.0 KiB by TONNAGE_MEMORY_LIMIT (the RAM that is available: 800.0 KiB, "
+            "--memory-limit: 1.0 TiB)");
+  EXPECT_EQ(DescribeLimits(std::span(*limits).first(1)), "9.0 KiB by TONNAGE_MEMORY_LIMIT");
+}
+
+TEST(HostProcess, IsReadFromProc) {
+  const fs::path root = fs::path(::testing::TempDir()) / ("process" + std::to_string(getpid()));
+  fs::create_directories(root / "proc/self");
+  std::ofstream(root / "proc/self/smaps_rollup") << "0-1 [rollup]\nAnonymous:  12 kB\nSwap: 3 kB\n";
+  std::ofstream(root / "proc/self/status")
+      << "VmSize:\t 900 kB\nRssAnon:\t 10 kB\nVmData:\t 400 kB\n";
+  HostProcess process = ReadHostProcess(root);
+  EXPECT_EQ(process.anonymous, 15 * kKiB);
+  EXPECT_EQ(process.writable, 400 * kKiB);
+  EXPECT_EQ(process.mapped, 900 * kKiB);
+  fs::remove(root / "proc/self/smaps_rollup");
+  EXPECT_EQ(ReadHostProcess(root).anonymous, 10 * kKiB) << "kernels without the roll-up";
+  fs::remove_all(root);
+  EXPECT_GT(ReadHostProcess().anonymous, 100 * kKiB);
+  EXPECT_GT(ReadHostProcess().thread_stack_bytes, 64 * kKiB);
 }
 
 TEST(ByteSize, IsParsedStrictly) {

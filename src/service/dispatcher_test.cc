@@ -105,7 +105,8 @@ class Recorder final : public TextListener {
 class DispatcherTest : public testing::Test {
  protected:
   explicit DispatcherTest(QueueLimits queue = {})
-      : engine_(ToyModel({.vocab = 256, .context_tokens = 600, .slots = 3}, backend_), queue) {
+      : engine_(
+            ToyModel({.vocab = 256, .context_tokens = 600, .slots = 3, .queue = queue}, backend_)) {
     auto text = OpenModelText(TONNAGE_SOURCE_DIR "/tests/golden/tiny_chat");
     EXPECT_TRUE(text.ok()) << text.error().message();
     text_engine_ =

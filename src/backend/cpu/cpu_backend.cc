@@ -9,6 +9,10 @@
 namespace tonnage {
 namespace {
 
+// A thread's stack, as far as it is used; measured (tests/quote_test.py holds the sum against a
+// process).
+constexpr Bytes kThreadBytes = 48 * kKiB;
+
 class CpuProgram final : public HostProgram {
  public:
   // `pool` is used under `pool_mutex`.
@@ -42,7 +46,9 @@ CpuBackend::CpuBackend(const CpuBackendOptions& options, Allocator& allocator, c
 
 Result<ProgramPrice> CpuBackend::Price(const ProgramSpec& spec) const {
   ASSIGN_OR_RETURN(const HostPlan plan, MakeHostPlan(spec, kernels_, pool_.threads()));
-  return plan.Price();
+  ProgramPrice price = plan.Price(allocator_);
+  price.runtime += pool_.threads() * kThreadBytes;  // the workers' and the queue's
+  return price;
 }
 
 Result<std::unique_ptr<WeightStore>> CpuBackend::MakeWeightStore(const ProgramSpec& spec) {

@@ -131,17 +131,17 @@ void PlanRopeTables(const Graph& graph, HostPlan& plan) {
 
 }  // namespace
 
-Bytes WeightPlan::Total() const {
-  Bytes total = 0;
-  for (Bytes bytes : buffer_bytes) total += bytes;
-  return total;
-}
-
-ProgramPrice HostPlan::Price() const {
-  return {.weights = weights.Total(),
-          .kv = kv_bytes,
-          .arena = arena.arena_bytes,
-          .workspace = workspace.total};
+ProgramPrice HostPlan::Price(const Allocator& allocator) const {
+  // What the heap holds of a node in plans and launch list, and of a weight; measured.
+  constexpr Bytes kNodeBytes = 1536;
+  constexpr Bytes kWeightBytes = 512;
+  ProgramPrice price{.kv = allocator.Footprint(kv_bytes),
+                     .arena = allocator.Footprint(arena.arena_bytes),
+                     .workspace = allocator.Footprint(workspace.total)};
+  for (Bytes bytes : weights.buffer_bytes) price.weights += allocator.Footprint(bytes);
+  price.runtime = static_cast<Bytes>(rope_table_of.size()) * kNodeBytes +
+                  static_cast<Bytes>(weights.places.size()) * kWeightBytes;
+  return price;
 }
 
 AttentionShape AttentionShapeOf(const AttentionAttrs& attrs) {

@@ -29,7 +29,6 @@ struct WeightPlace {
 struct WeightPlan {
   std::vector<WeightPlace> places;  // by WeightId
   std::vector<Bytes> buffer_bytes;  // a buffer for each layer that has weights
-  Bytes Total() const;
   bool operator==(const WeightPlan&) const = default;
 };
 Result<WeightPlan> PlanWeights(const ProgramSpec& spec, const KernelSet& kernels);
@@ -58,7 +57,8 @@ struct HostPlan {
   std::vector<size_t> rope_table_of;   // by node; which table a rope node reads
   WorkspacePlan workspace;
 
-  ProgramPrice Price() const;
+  // As `allocator` counts buffers; with the heap that plan, launch list and weights' places take.
+  ProgramPrice Price(const Allocator& allocator) const;
 };
 Result<HostPlan> MakeHostPlan(const ProgramSpec& spec, const KernelSet& kernels, int threads);
 
