@@ -78,13 +78,17 @@ class Program {
   virtual std::span<const float> logits() const = 0;
 };
 
-// Stores weights one at a time while a model loads, then becomes part of a program.
+// Where a block of a weight's rows may begin within its matrix: at a multiple of this.
+inline constexpr std::int64_t kStoreBlockRows = 128;
+
+// Stores weights while a model loads, then becomes part of a program.
 class WeightStore {
  public:
   virtual ~WeightStore() = default;
-  // Converts and repacks `source` into the device's layout. Each weight is stored once; the source
-  // may go afterwards.
-  virtual Status Store(WeightId id, const WeightView& source) = 0;
+  // Converts and repacks `rows` into the device's layout: rows from `first_row` on of the weight's
+  // [experts * n], the whole weight or any block of it. Each row is stored once; the source may go
+  // afterwards. Blocks give the same bytes as the whole.
+  virtual Status Store(WeightId id, std::int64_t first_row, const WeightView& rows) = 0;
 };
 
 class Backend {

@@ -8,6 +8,7 @@
 #include "checkpoint/quoted.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/shards.h"
+#include "checkpoint/split_gguf.h"
 
 namespace tonnage {
 namespace {
@@ -114,19 +115,27 @@ Result<Checkpoint> Checkpoint::Open(const std::string& path) {
   return checkpoint;
 }
 
-Status Checkpoint::OpenGguf() {
-  ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path_));
+Status Checkpoint::OpenGgufPart(const std::string& path) {
+  ASSIGN_OR_RETURN(MappedFile file, MappedFile::Open(path));
   Result<Gguf> gguf = Gguf::Parse(file.bytes());
-  if (!gguf.ok()) return gguf.error().In(path_);
-  gguf_ = *std::move(gguf);
+  if (!gguf.ok()) return gguf.error().In(path);
+  gguf_.push_back(*std::move(gguf));
   files_.push_back(std::move(file));
-  Result<std::optional<std::int64_t>> parts = gguf_->Get<std::int64_t>("split.count");
-  if (!parts.ok()) return parts.error().In(path_);
-  if (parts->value_or(1) > 1) {
-    return Unsupported("{}: one of {} parts of a split model; merge them into one file first",
-                       path_, **parts);
+  return {};
+}
+
+Status Checkpoint::OpenGguf() {
+  RETURN_IF_ERROR(OpenGgufPart(path_));
+  Result<std::optional<SplitPart>> part = SplitPartOf(gguf_[0]);
+  if (!part.ok()) return part.error().In(path_);
+  if (*part) {
+    ASSIGN_OR_RETURN(const std::vector<std::string> paths, SplitPaths(path_, **part));
+    gguf_.clear();
+    files_.clear();
+    for (const std::string& path : paths) RETURN_IF_ERROR(OpenGgufPart(path));
+    RETURN_IF_ERROR(CheckSplit(gguf_, paths));
   }
-  weights_ = WeightsFromGguf(*gguf_);
+  weights_ = WeightsFromGguf(gguf_);
   return {};
 }
 

@@ -1,7 +1,7 @@
 // One model's weights, wherever they lie: a folder of safetensors files (Hugging Face or MLX), one
-// safetensors file, or one GGUF file. Opening reads names, types and shapes only; a weight's bytes
-// stay in the mapped files until somebody reads them. The checkpoint owns the mappings, which every
-// WeightInfo borrows. Safe to read from any thread.
+// safetensors file, or one GGUF file, which may be any part of a split one. Opening reads names,
+// types and shapes only; a weight's bytes stay in the mapped files until somebody reads them. The
+// checkpoint owns the mappings, which every WeightInfo borrows. Safe to read from any thread.
 #pragma once
 
 #include <optional>
@@ -34,8 +34,8 @@ class Checkpoint {
   // Of a folder, or of a safetensors file's folder: null if there is none.
   const Json& config() const { return config_; }
   const Json& generation_config() const { return generation_config_; }
-  // Of a GGUF file: its metadata; otherwise nullptr.
-  const Gguf* gguf() const { return gguf_ ? &*gguf_ : nullptr; }
+  // Of a GGUF file: its metadata, or the first part's; otherwise nullptr.
+  const Gguf* gguf() const { return gguf_.empty() ? nullptr : &gguf_[0]; }
 
   // The pages of a weight leave this process's memory; reading it again reads the file again.
   static void Release(const WeightInfo& weight);
@@ -43,6 +43,8 @@ class Checkpoint {
  private:
   explicit Checkpoint(std::string path) : path_(std::move(path)) {}
   Status OpenGguf();
+  // One of the parts that a split model is kept in, or the only one.
+  Status OpenGgufPart(const std::string& path);
   Status OpenFolder();
   Status OpenSafetensors(const std::string& folder, const std::vector<std::string>& names,
                          const ShardIndex& index);
@@ -50,7 +52,7 @@ class Checkpoint {
 
   std::string path_;
   std::vector<MappedFile> files_;
-  std::optional<Gguf> gguf_;
+  std::vector<Gguf> gguf_;  // the parts in their order
   Json config_;
   Json generation_config_;
   std::vector<WeightInfo> weights_;

@@ -216,13 +216,10 @@ TEST(Checkpoint, RefusesAFolderByWhatIsWrongInIt) {
 
 TEST(Checkpoint, RefusesFilesByPath) {
   TemporaryFolder folder;
-  GgufParts split;
-  split.Add("split.count", GgufType::kU16, testing::Raw<std::uint16_t>(3));
   for (const auto& [path, part] : std::vector<std::pair<std::string, std::string>>{
            {folder.path() + "/absent.gguf", "no such file"},
            {folder.Write("text.gguf", "hello"), "not a GGUF file"},
-           {folder.Write("text.safetensors", "hello"), "not a safetensors file"},
-           {folder.Write("split.gguf", split.Build()), "one of 3 parts"}}) {
+           {folder.Write("text.safetensors", "hello"), "not a safetensors file"}}) {
     auto checkpoint = Checkpoint::Open(path);
     ASSERT_FALSE(checkpoint.ok());
     EXPECT_THAT(checkpoint.error().message(), HasSubstr(path));

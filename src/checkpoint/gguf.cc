@@ -282,6 +282,13 @@ const GgmlType* FindGgmlType(std::uint32_t id) {
   return nullptr;
 }
 
+const GgmlType* FindGgmlType(std::string_view name) {
+  for (const GgmlType& type : kGgmlTypes) {
+    if (type.name == name) return &type;
+  }
+  return nullptr;
+}
+
 // All that stands before the tensors' data.
 struct Gguf::Head {
   Gguf gguf;  // with its metadata

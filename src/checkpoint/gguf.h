@@ -59,6 +59,8 @@ struct GgmlType {
 };
 // The type with that id, or nullptr.
 const GgmlType* FindGgmlType(std::uint32_t id);
+// The type of that name in capitals ("Q4_K"), or nullptr.
+const GgmlType* FindGgmlType(std::string_view name);
 
 struct GgufTensor {
   std::string_view name;

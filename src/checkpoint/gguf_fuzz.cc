@@ -32,7 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, size_t size) {
     Ask<std::vector<float>>(*gguf, entry.key);
     Ask<std::vector<std::string_view>>(*gguf, entry.key);
   }
-  for (const WeightInfo& weight : WeightsFromGguf(*gguf)) {
+  for (const WeightInfo& weight : WeightsFromGguf({&*gguf, 1})) {
     if (!weight.data.empty() &&
         (weight.data.data() < data || weight.data.data() + weight.data.size() > data + size)) {
       std::abort();

@@ -292,6 +292,12 @@ Result<Safetensors> ParseSafetensors(std::span<const std::uint8_t> file) {
   return result;
 }
 
+std::int64_t SafetensorsBytes(const SafetensorsTensor& tensor) {
+  std::int64_t bits = tensor.type->bits;
+  for (const std::int64_t extent : tensor.shape) bits *= extent;
+  return bits / 8;
+}
+
 std::string SafetensorsHeader(std::span<const SafetensorsTensor> tensors,
                               std::span<const std::pair<std::string, std::string>> metadata) {
   // Written by hand rather than through a Json object, whose look-up of each new key takes time in
@@ -305,12 +311,13 @@ std::string SafetensorsHeader(std::span<const SafetensorsTensor> tensors,
     }
     json += fmt::format("\"__metadata__\":{{{}}}", pairs);
   }
-  size_t offset = 0;
+  std::int64_t offset = 0;
   for (const SafetensorsTensor& tensor : tensors) {
+    const std::int64_t end = offset + SafetensorsBytes(tensor);
     json += fmt::format(R"({}{}:{{"dtype":"{}","shape":{},"data_offsets":[{},{}]}})",
                         json.size() == 1 ? "" : ",", quoted(tensor.name), tensor.type->name,
-                        ExtentsToString(tensor.shape), offset, offset + tensor.data.size());
-    offset += tensor.data.size();
+                        ExtentsToString(tensor.shape), offset, end);
+    offset = end;
   }
   json += "}";
   json.resize(static_cast<size_t>(RoundUp(static_cast<Bytes>(json.size()), 8)), ' ');

@@ -38,8 +38,11 @@ struct Safetensors {
 
 Result<Safetensors> ParseSafetensors(std::span<const std::uint8_t> file);
 
-// The length and the header of a file that holds `tensors` in the given order; their data follows
-// it without gaps. The header is padded with spaces to a multiple of 8.
+// What the type and the shape call for, which must be a whole number of bytes.
+std::int64_t SafetensorsBytes(const SafetensorsTensor& tensor);
+
+// The length and the header of a file that holds `tensors` in the given order, whose data need not
+// be there yet and follows without gaps. The header is padded with spaces to a multiple of 8.
 std::string SafetensorsHeader(std::span<const SafetensorsTensor> tensors,
                               std::span<const std::pair<std::string, std::string>> metadata = {});
 Status WriteSafetensors(const std::string& path, std::span<const SafetensorsTensor> tensors,

@@ -79,16 +79,31 @@ class IndexReader final : public JsonEvents {
   std::string key_;
 };
 
-// The parts of `model-00002-of-00003.safetensors`, or nothing.
-struct NumberedShard {
-  std::string prefix;  // "model-"
-  int number;
-  int count;
-};
-std::optional<NumberedShard> ParseNumbered(std::string_view name) {
+Status CheckNumbering(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const auto shard = ParseNumberedName(name, kSuffix);
+    if (!shard) continue;
+    for (int i = 1; i <= shard->count; ++i) {
+      const std::string wanted = shard->Sibling(i);
+      if (!std::binary_search(names.begin(), names.end(), wanted)) {
+        return Unreadable("{} is here, but {} is missing", Quoted(name), Quoted(wanted));
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string NumberedName::Sibling(int other) const {
+  return fmt::format("{}{:05}-of-{:05}{}", prefix, other, count, suffix);
+}
+
+std::optional<NumberedName> ParseNumberedName(std::string_view name, std::string_view suffix) {
   constexpr size_t kDigits = 5;
   constexpr std::string_view kOf = "-of-";
-  name.remove_suffix(kSuffix.size());
+  if (!name.ends_with(suffix)) return std::nullopt;
+  name.remove_suffix(suffix.size());
   if (name.size() < 2 * kDigits + kOf.size()) return std::nullopt;
   const size_t begin = name.size() - 2 * kDigits - kOf.size();
   if (name.substr(begin + kDigits, kOf.size()) != kOf) return std::nullopt;
@@ -100,25 +115,8 @@ std::optional<NumberedShard> ParseNumbered(std::string_view name) {
   };
   const auto first = number(begin), second = number(begin + kDigits + kOf.size());
   if (!first || !second) return std::nullopt;
-  return NumberedShard{std::string(name.substr(0, begin)), *first, *second};
+  return NumberedName{std::string(name.substr(0, begin)), *first, *second, suffix};
 }
-
-Status CheckNumbering(const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    const auto shard = ParseNumbered(name);
-    if (!shard) continue;
-    for (int i = 1; i <= shard->count; ++i) {
-      const std::string wanted =
-          fmt::format("{}{:05}-of-{:05}{}", shard->prefix, i, shard->count, kSuffix);
-      if (!std::binary_search(names.begin(), names.end(), wanted)) {
-        return Unreadable("{} is here, but {} is missing", Quoted(name), Quoted(wanted));
-      }
-    }
-  }
-  return {};
-}
-
-}  // namespace
 
 Result<ShardIndex> ParseShardIndex(std::string_view json) {
   IndexReader reader;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/check.h"
+#include "checkpoint/foreign_weights.h"
 #include "checkpoint/quoted.h"
 
 namespace tonnage {
@@ -11,6 +13,7 @@ namespace {
 constexpr std::string_view kWeight = ".weight";
 constexpr std::string_view kScales = ".scales";
 constexpr std::string_view kBiases = ".biases";
+constexpr std::string_view kGlobalScale = ".global_scale";
 
 std::optional<FormatKind> PlainFormat(const SafetensorsType& type) {
   if (type.name == "F32") return FormatKind::kF32;
@@ -59,18 +62,52 @@ WeightInfo PlainWeight(const SafetensorsTensor& tensor) {
   return weight;
 }
 
+WeightInfo GgufWeight(const GgufTensor& tensor) {
+  WeightInfo weight;
+  weight.name = tensor.name;
+  weight.shape = tensor.shape;
+  weight.stored_as = tensor.type->name;
+  weight.data = tensor.data;
+  if (tensor.data.empty()) {
+    weight.unsupported = WithoutElements(tensor.name, tensor.shape);
+  } else if (tensor.type->format) {
+    weight.format = Format::Of(*tensor.type->format);
+  } else {
+    weight.unsupported = UnreadableType(tensor.name, tensor.type->name);
+  }
+  return weight;
+}
+
+// MLX's modes beside affine, each with the one width and group that it has.
+struct FloatMode {
+  std::string_view name;
+  FormatKind kind;
+  int bits;
+  int group;
+};
+constexpr FloatMode kFloatModes[] = {{"mxfp4", FormatKind::kMxfp4, 4, 32},
+                                     {"mxfp8", FormatKind::kMxfp8, 8, 32},
+                                     {"nvfp4", FormatKind::kNvfp4, 4, 16}};
+const FloatMode* FindFloatMode(std::string_view name) {
+  const auto it = std::ranges::find(kFloatModes, name, &FloatMode::name);
+  return it == std::end(kFloatModes) ? nullptr : &*it;
+}
+
 // Why a rule cannot be followed, or nothing if it can.
 std::string UnsupportedRule(std::string_view name, const QuantRule& rule) {
   const auto because = [&](std::string_view reason) {
     return fmt::format("tensor {} {}", Quoted(name), reason);
   };
-  if (rule.mode != "affine") {
+  if (const FloatMode* mode = FindFloatMode(rule.mode)) {
+    if (rule.bits == mode->bits && rule.group == mode->group) return "";
     return because(
-        fmt::format("is quantized in mode {}, which is not read yet; affine is", rule.mode));
+        fmt::format("is quantized in mode {} of {} bits in groups of {}, which is not "
+                    "read; {} bits in groups of {} are",
+                    rule.mode, rule.bits, rule.group, mode->bits, mode->group));
   }
-  if (rule.bits != 4 && rule.bits != 8) {
+  if (rule.bits < 2 || rule.bits == 7 || rule.bits > 8) {
     return because(
-        fmt::format("is quantized to {} bits, which is not read yet; 4 and 8 are", rule.bits));
+        fmt::format("is quantized to {} bits, which is not read; 2 to 6 and 8 are", rule.bits));
   }
   if (rule.group != 32 && rule.group != 64 && rule.group != 128) {
     return because(fmt::format(
@@ -79,11 +116,12 @@ std::string UnsupportedRule(std::string_view name, const QuantRule& rule) {
   return "";
 }
 
-// The three tensors of one MLX quantized layer. The last two are nullptr where the file lacks them.
+// The tensors of one MLX quantized layer. All but the first are nullptr where the file lacks them.
 struct QuantizedLayer {
   const SafetensorsTensor* weight = nullptr;
   const SafetensorsTensor* scales = nullptr;
   const SafetensorsTensor* biases = nullptr;
+  const SafetensorsTensor* global_scale = nullptr;
 };
 
 // The layer's logical shape: the packed one with K = words * 32 / bits in the place of the words.
@@ -113,18 +151,14 @@ Result<Shape> LogicalShape(const SafetensorsTensor& packed, const QuantRule& rul
   return shape;
 }
 
-// `part` (scales or biases) must be there, in a float type, with one element a group.
-Result<DType> CheckAffinePart(const SafetensorsTensor* part, std::string_view suffix,
-                              const std::string& module, const Shape& shape,
-                              const QuantRule& rule) {
+// `part` (scales or biases) must be there, with one element a group.
+Status CheckPart(const SafetensorsTensor* part, std::string_view suffix, const std::string& module,
+                 const Shape& shape, const QuantRule& rule) {
   const std::string name = Quoted(module + std::string(suffix));
   if (part == nullptr) {
     return Unreadable("tensor {} is missing: config.json says that {} is quantized", name,
                       Quoted(module));
   }
-  const std::optional<DType> dtype = ScaleDType(*part->type);
-  if (!dtype)
-    return Unreadable("tensor {} has type {}; it must be F32, F16 or BF16", name, part->type->name);
   std::vector<std::int64_t> wanted;
   for (int i = 0; i < shape.rank(); ++i) wanted.push_back(shape[i]);
   wanted.back() /= rule.group;
@@ -133,7 +167,63 @@ Result<DType> CheckAffinePart(const SafetensorsTensor* part, std::string_view su
                       ExtentsToString(part->shape), Quoted(module), rule.bits, rule.group,
                       ExtentsToString(wanted));
   }
-  return *dtype;
+  return {};
+}
+
+// The same in a float type.
+Result<DType> CheckAffinePart(const SafetensorsTensor* part, std::string_view suffix,
+                              const std::string& module, const Shape& shape,
+                              const QuantRule& rule) {
+  RETURN_IF_ERROR(CheckPart(part, suffix, module, shape, rule));
+  const std::optional<DType> dtype = ScaleDType(*part->type);
+  if (dtype) return *dtype;
+  return Unreadable("tensor {} has type {}; it must be F32, F16 or BF16", Quoted(part->name),
+                    part->type->name);
+}
+
+Status TakeAffineParts(const QuantizedLayer& layer, const std::string& module,
+                       const QuantRule& rule, WeightInfo& weight) {
+  ASSIGN_OR_RETURN(const DType dtype,
+                   CheckAffinePart(layer.scales, kScales, module, weight.shape, rule));
+  ASSIGN_OR_RETURN(const DType bias_dtype,
+                   CheckAffinePart(layer.biases, kBiases, module, weight.shape, rule));
+  if (dtype != bias_dtype) {
+    return Unreadable("tensor {} has type {}, but {} has {}", Quoted(layer.biases->name),
+                      layer.biases->type->name, Quoted(layer.scales->name),
+                      layer.scales->type->name);
+  }
+  weight.scales = layer.scales->data;
+  weight.biases = layer.biases->data;
+  if (weight.unsupported.empty()) {
+    weight.format =
+        Format::Affine(static_cast<int>(rule.bits), static_cast<int>(rule.group), dtype);
+  }
+  return {};
+}
+
+Status TakeFloatParts(const QuantizedLayer& layer, const std::string& module, const QuantRule& rule,
+                      WeightInfo& weight) {
+  RETURN_IF_ERROR(CheckPart(layer.scales, kScales, module, weight.shape, rule));
+  if (layer.scales->type->bits != 8) {
+    return Unreadable("tensor {} has type {}; scales of mode {} are U8", Quoted(layer.scales->name),
+                      layer.scales->type->name, rule.mode);
+  }
+  weight.scales = layer.scales->data;
+  weight.format = Format::Of(FindFloatMode(rule.mode)->kind);
+  if (rule.mode != "nvfp4" || layer.global_scale == nullptr) return {};
+  const std::int64_t matrix_rows =
+      weight.shape.rank() < 2 ? 1 : weight.shape[weight.shape.rank() - 2];
+  const std::int64_t matrices = matrix_rows == 0 ? 0 : weight.Rows() / matrix_rows;
+  const SafetensorsTensor& factors = *layer.global_scale;
+  if (factors.type->name != "F32" ||
+      static_cast<std::int64_t>(factors.data.size()) != 4 * matrices) {
+    return Unreadable("tensor {} is {} {}; it must be {} F32", Quoted(factors.name),
+                      factors.type->name, ExtentsToString(factors.shape), matrices);
+  }
+  weight.biases = factors.data;
+  weight.format = Format::Of(FormatKind::kNvfp4Global);
+  weight.packing = {.kind = Packing::Kind::kMatrixScale, .matrix_rows = matrix_rows};
+  return {};
 }
 
 Result<WeightInfo> CombineLayer(const QuantizedLayer& layer, const std::string& module,
@@ -143,23 +233,12 @@ Result<WeightInfo> CombineLayer(const QuantizedLayer& layer, const std::string& 
   weight.stored_as = fmt::format("{} {}-bit g{}", rule.mode, rule.bits, rule.group);
   weight.unsupported = UnsupportedRule(layer.weight->name, rule);
   weight.data = layer.weight->data;
-  if (layer.scales != nullptr) weight.scales = layer.scales->data;
-  if (layer.biases != nullptr) weight.biases = layer.biases->data;
   ASSIGN_OR_RETURN(weight.shape, LogicalShape(*layer.weight, rule));
   if (weight.data.empty()) weight.unsupported = WithoutElements(weight.name, weight.shape);
-  if (rule.mode != "affine") return weight;
-  ASSIGN_OR_RETURN(const DType dtype,
-                   CheckAffinePart(layer.scales, kScales, module, weight.shape, rule));
-  ASSIGN_OR_RETURN(const DType bias_dtype,
-                   CheckAffinePart(layer.biases, kBiases, module, weight.shape, rule));
-  if (dtype != bias_dtype) {
-    return Unreadable("tensor {} has type {}, but {} has {}", Quoted(module + std::string(kBiases)),
-                      layer.biases->type->name, Quoted(module + std::string(kScales)),
-                      layer.scales->type->name);
-  }
-  if (weight.unsupported.empty()) {
-    weight.format =
-        Format::Affine(static_cast<int>(rule.bits), static_cast<int>(rule.group), dtype);
+  if (rule.mode == "affine") {
+    RETURN_IF_ERROR(TakeAffineParts(layer, module, rule, weight));
+  } else if (weight.unsupported.empty()) {
+    RETURN_IF_ERROR(TakeFloatParts(layer, module, rule, weight));
   }
   return weight;
 }
@@ -170,9 +249,46 @@ std::optional<std::string> ModuleOf(std::string_view name, std::string_view suff
   return std::string(name.substr(0, name.size() - suffix.size()));
 }
 
+// Whether the tensor is the scales, biases or global scale of a quantized layer's weight, which
+// then must be there.
+Result<bool> BelongsToLayer(const SafetensorsTensor& tensor, const TensorTable& table,
+                            const QuantizationConfig& quantization) {
+  for (const std::string_view suffix : {kScales, kBiases, kGlobalScale}) {
+    const auto module = ModuleOf(tensor.name, suffix);
+    if (!module) continue;
+    const bool has_scales = table.Find(*module, kScales) != nullptr;
+    if (!has_scales || !quantization.Rule(*module, true)) return false;
+    if (table.Find(*module, kWeight) != nullptr) return true;
+    return Unreadable("tensor {} has no {} beside it", Quoted(tensor.name),
+                      Quoted(*module + std::string(kWeight)));
+  }
+  return false;
+}
+
 }  // namespace
 
+std::int64_t WeightInfo::RowElements() const {
+  return shape.rank() == 0 ? 1 : shape[shape.rank() - 1];
+}
+
+std::int64_t WeightInfo::Rows() const {
+  std::int64_t rows = 1;
+  for (int i = 0; i + 1 < shape.rank(); ++i) rows *= shape[i];
+  return rows;
+}
+
+PackedTensors WeightInfo::Tensors() const {
+  return {.packing = packing,
+          .format = format,
+          .n = Rows(),
+          .k = RowElements(),
+          .data = data,
+          .scales = scales,
+          .biases = biases};
+}
+
 WeightView WeightInfo::View() const {
+  CHECK(packing.rows_as_stored()) << name;
   WeightView view{.format = format, .experts = 1, .n = 1, .k = 1, .data = data.data()};
   if (!scales.empty()) view.scales = scales.data();
   if (!biases.empty()) view.biases = biases.data();
@@ -183,22 +299,10 @@ WeightView WeightInfo::View() const {
   return view;
 }
 
-std::vector<WeightInfo> WeightsFromGguf(const Gguf& gguf) {
+std::vector<WeightInfo> WeightsFromGguf(std::span<const Gguf> parts) {
   std::vector<WeightInfo> weights;
-  weights.reserve(gguf.tensors().size());
-  for (const GgufTensor& tensor : gguf.tensors()) {
-    WeightInfo& weight = weights.emplace_back();
-    weight.name = tensor.name;
-    weight.shape = tensor.shape;
-    weight.stored_as = tensor.type->name;
-    weight.data = tensor.data;
-    if (tensor.data.empty()) {
-      weight.unsupported = WithoutElements(tensor.name, tensor.shape);
-    } else if (tensor.type->format) {
-      weight.format = Format::Of(*tensor.type->format);
-    } else {
-      weight.unsupported = UnreadableType(tensor.name, tensor.type->name);
-    }
+  for (const Gguf& gguf : parts) {
+    for (const GgufTensor& tensor : gguf.tensors()) weights.push_back(GgufWeight(tensor));
   }
   std::sort(weights.begin(), weights.end(),
             [](const WeightInfo& a, const WeightInfo& b) { return a.name < b.name; });
@@ -207,34 +311,30 @@ std::vector<WeightInfo> WeightsFromGguf(const Gguf& gguf) {
 
 Result<std::vector<WeightInfo>> WeightsFromSafetensors(std::span<const SafetensorsTensor> tensors,
                                                        const QuantizationConfig& quantization) {
-  const auto find = [&](const std::string& name) -> const SafetensorsTensor* {
-    const auto it = std::lower_bound(
-        tensors.begin(), tensors.end(), name,
-        [](const SafetensorsTensor& t, const std::string& n) { return t.name < n; });
-    return it == tensors.end() || it->name != name ? nullptr : &*it;
-  };
+  const TensorTable table(tensors);
   std::vector<WeightInfo> weights;
   for (const SafetensorsTensor& tensor : tensors) {
+    ASSIGN_OR_RETURN(ForeignTensor foreign, ReadForeignTensor(tensor, table, quantization));
+    if (foreign.weight) weights.push_back(*std::move(foreign.weight));
+    if (foreign.belongs) continue;
     if (const auto module = ModuleOf(tensor.name, kWeight)) {
-      const QuantizedLayer layer{&tensor, find(*module + std::string(kScales)),
-                                 find(*module + std::string(kBiases))};
+      const QuantizedLayer layer{&tensor, table.Find(*module, kScales),
+                                 table.Find(*module, kBiases), table.Find(*module, kGlobalScale)};
       if (const auto rule = quantization.Rule(*module, layer.scales != nullptr)) {
         ASSIGN_OR_RETURN(WeightInfo weight, CombineLayer(layer, *module, *rule));
         weights.push_back(std::move(weight));
         continue;
       }
     }
-    // Scales and biases belong to their layer's weight.
-    auto module = ModuleOf(tensor.name, kScales);
-    const bool is_scales = module.has_value();
-    if (!is_scales) module = ModuleOf(tensor.name, kBiases);
-    if (module && (is_scales || find(*module + std::string(kScales)) != nullptr) &&
-        quantization.Rule(*module, true)) {
-      if (find(*module + std::string(kWeight)) != nullptr) continue;
-      return Unreadable("tensor {} has no {} beside it", Quoted(tensor.name),
-                        Quoted(*module + std::string(kWeight)));
-    }
-    weights.push_back(PlainWeight(tensor));
+    ASSIGN_OR_RETURN(const bool belongs, BelongsToLayer(tensor, table, quantization));
+    if (!belongs) weights.push_back(PlainWeight(tensor));
+  }
+  // A foreign layer's weight has another name than its tensor.
+  std::sort(weights.begin(), weights.end(),
+            [](const WeightInfo& a, const WeightInfo& b) { return a.name < b.name; });
+  for (size_t i = 1; i < weights.size(); ++i) {
+    if (weights[i].name == weights[i - 1].name)
+      return Unreadable("the weight {} is there in two ways", Quoted(weights[i].name));
   }
   return weights;
 }

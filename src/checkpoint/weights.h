@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "checkpoint/gguf.h"
+#include "checkpoint/packing.h"
 #include "checkpoint/quantization_config.h"
 #include "checkpoint/safetensors.h"
 #include "quant/format.h"
@@ -24,15 +25,22 @@ struct WeightInfo {
   std::string unsupported;  // why it cannot be used, naming the weight; empty if it can, and only
                             // then format is meant
   std::span<const std::uint8_t> data, scales, biases;
+  Packing packing;  // how the spans above become rows of the format
 
+  // In the files.
   Bytes bytes() const { return static_cast<Bytes>(data.size() + scales.size() + biases.size()); }
-  // The weight as rows, for usable weights. A scalar has n = k = 1; of a rank of four, the outer
-  // two count as experts.
+
+  // For usable weights. A scalar is one row of one; a vector is one row.
+  std::int64_t RowElements() const;  // k
+  std::int64_t Rows() const;         // experts * n
+  PackedTensors Tensors() const;
+  // The weight as the file has it, which must be in rows. Of a rank of four, the outer two count as
+  // experts.
   WeightView View() const;
 };
 
 // Both give the weights in the order of their names.
-std::vector<WeightInfo> WeightsFromGguf(const Gguf& gguf);
+std::vector<WeightInfo> WeightsFromGguf(std::span<const Gguf> parts);
 // `tensors` are in the order of their names, which are unique.
 Result<std::vector<WeightInfo>> WeightsFromSafetensors(std::span<const SafetensorsTensor> tensors,
                                                        const QuantizationConfig& quantization);

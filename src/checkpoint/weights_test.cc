@@ -75,6 +75,65 @@ TEST(Weights, ExpertsKeepTheirOwnDimension) {
   EXPECT_EQ((*weights)[1].View().experts, 3);
 }
 
+TEST(Weights, EveryWidthOfCodesIsRead) {
+  for (const int bits : {2, 3, 4, 5, 6, 8}) {
+    Layer layer;
+    layer.Set("a.weight", "U32", {2, 128 * bits / 32});
+    layer.Set("a.scales", "F32", {2, 1});
+    layer.Set("a.biases", "F32", {2, 1});
+    auto weights =
+        layer.Read(fmt::format(R"({{"quantization": {{"group_size": 128, "bits": {}}}}})", bits));
+    ASSERT_TRUE(weights.ok()) << weights.error().message();
+    EXPECT_EQ((*weights)[1].format, Format::Affine(bits, 128, DType::kF32));
+    EXPECT_EQ((*weights)[1].unsupported, "");
+  }
+}
+
+TEST(Weights, FloatModesHaveScalesInBytes) {
+  struct Row {
+    const char* mode;
+    std::int64_t words, groups;
+    FormatKind kind;
+  };
+  for (const Row& row :
+       {Row{"mxfp4", 16, 4, FormatKind::kMxfp4}, Row{"mxfp8", 32, 4, FormatKind::kMxfp8},
+        Row{"nvfp4", 16, 8, FormatKind::kNvfp4}}) {
+    SCOPED_TRACE(row.mode);
+    const std::string config = fmt::format(R"({{"quantization": {{"mode": "{}"}}}})", row.mode);
+    Layer layer;
+    layer.Remove("a.biases");
+    layer.Set("a.weight", "U32", {2, row.words});
+    layer.Set("a.scales", "U8", {2, row.groups});
+    auto weights = layer.Read(config);
+    ASSERT_TRUE(weights.ok()) << weights.error().message();
+    EXPECT_EQ((*weights)[1].format, Format::Of(row.kind));
+    EXPECT_EQ((*weights)[1].shape, (Shape{2, 128}));
+    EXPECT_EQ((*weights)[1].bytes(), 2 * FormatRowBytes((*weights)[1].format, 128)->Total());
+    layer.Set("a.scales", "BF16", {2, row.groups});
+    EXPECT_FALSE(layer.Read(config).ok());
+    layer.Set("a.scales", "U8", {2, 1});
+    EXPECT_FALSE(layer.Read(config).ok());
+  }
+}
+
+TEST(Weights, AGlobalScaleIsOneAMatrix) {
+  constexpr const char* kNvfp4 = R"({"quantization": {"mode": "nvfp4"}})";
+  Layer layer;
+  layer.Remove("a.biases");
+  layer.Set("a.weight", "U32", {3, 2, 4});
+  layer.Set("a.scales", "U8", {3, 2, 2});
+  layer.Set("a.global_scale", "F32", {3});
+  auto weights = layer.Read(kNvfp4);
+  ASSERT_TRUE(weights.ok()) << weights.error().message();
+  ASSERT_EQ(weights->size(), 3u);
+  EXPECT_EQ((*weights)[1].format, Format::Of(FormatKind::kNvfp4Global));
+  EXPECT_EQ((*weights)[1].packing.matrix_rows, 2);
+  layer.Set("a.global_scale", "F32", {2});
+  weights = layer.Read(kNvfp4);
+  ASSERT_FALSE(weights.ok());
+  EXPECT_NE(weights.error().message().find("`a.global_scale`"), std::string::npos);
+}
+
 TEST(Weights, WithoutARuleTheThreeStayApart) {
   for (const char* config : {"{}", R"({"quantization": {"a": false}})"}) {
     auto weights = Layer().Read(config);
@@ -92,10 +151,12 @@ TEST(Weights, WhatIsWellFormedButNotReadIsSaidWhenAskedFor) {
     const char* reason;
   };
   for (const Row& row :
-       {Row{R"({"quantization": {"bits": 3}})", {2, 12}, {2, 2}, "3 bits"},
-        Row{R"({"quantization": {"bits": 6}})", {2, 24}, {2, 2}, "6 bits"},
+       {Row{R"({"quantization": {"bits": 7, "group_size": 32}})", {2, 28}, {2, 4}, "7 bits"},
         Row{R"({"quantization": {"group_size": 16}})", {2, 16}, {2, 8}, "groups of 16"},
-        Row{R"({"quantization": {"mode": "mxfp4"}})", {2, 16}, {2, 4}, "mode mxfp4"}}) {
+        Row{R"({"quantization": {"mode": "mxfp4", "group_size": 64}})",
+            {2, 16},
+            {2, 2},
+            "mode mxfp4 of 4 bits in groups of 64"}}) {
     SCOPED_TRACE(row.config);
     Layer layer;
     layer.Set("a.weight", "U32", row.weight);
@@ -134,7 +195,8 @@ TEST(Weights, WhatHasNoElementsCannotBeUsed) {
   const std::string file = parts.Build();
   auto gguf = Gguf::Parse(testing::AsBytes(file));
   ASSERT_TRUE(gguf.ok()) << gguf.error().message();
-  EXPECT_NE(WeightsFromGguf(*gguf)[0].unsupported.find("without an element"), std::string::npos);
+  EXPECT_NE(WeightsFromGguf({&*gguf, 1})[0].unsupported.find("without an element"),
+            std::string::npos);
 }
 
 TEST(Weights, RefusesPartsThatDoNotFitTogether) {

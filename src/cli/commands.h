@@ -12,6 +12,7 @@ void DefineList(CLI::App& app, const Environment& environment, Action& action);
 void DefineLogits(CLI::App& app, const Environment& environment, Action& action);
 void DefinePlan(CLI::App& app, const Environment& environment, Action& action);
 void DefinePull(CLI::App& app, const Environment& environment, Action& action);
+void DefineQuantize(CLI::App& app, const Environment& environment, Action& action);
 void DefineRender(CLI::App& app, const Environment& environment, Action& action);
 void DefineRm(CLI::App& app, const Environment& environment, Action& action);
 void DefineRun(CLI::App& app, const Environment& environment, Action& action);

@@ -1,6 +1,7 @@
 // inspect: what a model file holds. Reads headers only.
 #include <fmt/format.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "chat/capabilities.h"
 #include "checkpoint/store.h"
 #include "cli/commands.h"
+#include "kernels/matmul/matmul.h"
 #include "models/open.h"
 #include "service/text.h"
 
@@ -28,18 +30,41 @@ Json CapabilitiesJson(const chat::Capabilities& can) {
           {"thinking_switch", can.thinking_switch}, {"generation_prompt", can.generation_prompt}};
 }
 
+// Where this machine would keep the tensors of each weight: the device, and the kernel in whose
+// layout.
+std::map<const WeightInfo*, std::string> Places(const OpenedModel& model) {
+  const CpuFeatures features = CpuFeatures::Detect();
+  std::map<const WeightInfo*, std::string> places;
+  for (const WeightSource& source : model.sources) {
+    const int rank = source.shape.rank();
+    const std::string place =
+        rank < 2 ? "cpu, f32"
+                 : fmt::format("cpu, {}",
+                               SelectMatmul(source.format, source.shape[rank - 2],
+                                            source.shape[rank - 1], Precision::kFast, features)
+                                   .name);
+    for (const WeightPiece& piece : source.pieces) places[piece.tensor] = place;
+  }
+  return places;
+}
+
 Json TensorsJson(const OpenedModel& model) {
+  const auto places = Places(model);
   const auto unused = UnusedTensors(model.checkpoint, model.sources);
   Json rows = Json::array();
   for (const WeightInfo& tensor : model.checkpoint.weights()) {
     Json shape = Json::array();
     for (int i = 0; i < tensor.shape.rank(); ++i) shape.push_back(tensor.shape[i]);
     const bool used = std::find(unused.begin(), unused.end(), &tensor) == unused.end();
+    const auto place = places.find(&tensor);
     rows.push_back({{"name", tensor.name},
                     {"type", tensor.stored_as},
                     {"shape", shape},
                     {"bytes", tensor.bytes()},
                     {"bits_per_weight", Bits(tensor)},
+                    {"lives", place != places.end() ? place->second
+                              : used                ? "config"
+                                                    : "nowhere"},
                     {"used", used}});
   }
   return rows;
@@ -97,7 +122,7 @@ void PrintModel(const OpenedModel& model, const Json& tensors) {
     fmt::print("  {:52} {:26} {:18} {:5.2f} bits {:>10}{}\n", row["name"].get<std::string>(),
                row["type"].get<std::string>(), DumpJson(row["shape"]),
                row["bits_per_weight"].get<double>(), FormatBytes(row["bytes"].get<Bytes>()),
-               row["used"].get<bool>() ? "" : "  not read");
+               row["used"].get<bool>() ? "  " + row["lives"].get<std::string>() : "  not read");
   }
 }
 

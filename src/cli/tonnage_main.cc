@@ -25,6 +25,7 @@ constexpr Command kCommands[] = {
     {"rm", kPeople, "remove a model from the store", DefineRm},
     {"inspect", kPeople, "what a model file holds: config, tensors, tokenizer, template",
      DefineInspect},
+    {"quantize", kPeople, "write a model in another format", DefineQuantize},
     {"bench", kPeople, "measure prefill and decode", DefineBench},
     {"version", kPeople, "print the version and what this processor offers", DefineVersion},
     {"tokenize", kInside, "text to token ids", DefineTokenize},

@@ -4,7 +4,6 @@
 #include <numeric>
 #include <utility>
 
-#include "checkpoint/mapped_file.h"
 #include "graph/rewrite.h"
 
 namespace tonnage {
@@ -42,7 +41,7 @@ class Blueprint {
   ServingSettings serving_;
   Graph graph_;
   std::vector<Format> formats_;  // by WeightId
-  Bytes staging_bytes_ = 0;      // the largest weight that is gathered from several tensors
+  Bytes staging_bytes_ = 0;      // the largest block of rows that is converted
 };
 
 Status CheckRange(std::string_view field, std::int64_t value, std::int64_t low, std::int64_t high) {
@@ -124,29 +123,36 @@ std::vector<size_t> LoadOrder(const Graph& graph) {
   return order;
 }
 
-void Prefetch(const WeightSource& source) {
-  for (const WeightPiece& piece : source.pieces) PrefetchPages(piece.tensor->data);
+// A block of rows of the weight `id`.
+struct LoadStep {
+  size_t id;
+  WeightBlock block;
+};
+std::vector<LoadStep> LoadSteps(const OpenedModel& model, const Graph& graph) {
+  std::vector<LoadStep> steps;
+  for (const size_t id : LoadOrder(graph)) {
+    for (const WeightBlock& block : model.sources[id].Blocks()) steps.push_back({id, block});
+  }
+  return steps;
 }
 
 Status StoreWeights(const OpenedModel& model, const Graph& graph, WeightStore& store,
                     std::span<std::uint8_t> staging, const LoadHooks& hooks) {
   Bytes done = 0, total = 0;
   for (const WeightSource& source : model.sources) total += source.bytes();
-  const std::vector<size_t> order = LoadOrder(graph);
-  for (size_t i = 0; i < order.size(); ++i) {
-    const std::string& name = graph.weights[order[i]].name;
+  const std::vector<LoadStep> steps = LoadSteps(model, graph);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const auto& [id, block] = steps[i];
+    const std::string& name = graph.weights[id].name;
     if (hooks.cancelled != nullptr && hooks.cancelled->load()) {
       return Cancelled("loading was stopped at {} of {}", FormatBytes(done), FormatBytes(total));
     }
     if (hooks.progress) hooks.progress(done, total, name);
-    if (i + 1 < order.size()) Prefetch(model.sources[order[i + 1]]);
-    const WeightSource& source = model.sources[order[i]];
-    if (Status stored = store.Store({static_cast<int>(order[i])}, source.View(staging));
-        !stored.ok()) {
-      return stored.error().In(name);
-    }
-    for (const WeightPiece& piece : source.pieces) Checkpoint::Release(*piece.tensor);
-    done += source.bytes();
+    if (i + 1 < steps.size()) steps[i + 1].block.Prefetch();
+    const Status stored = store.Store({static_cast<int>(id)}, block.first_row, block.Read(staging));
+    if (!stored.ok()) return stored.error().In(name);
+    block.Release();
+    done += block.rows * model.sources[id].row_bytes();
   }
   if (hooks.progress) hooks.progress(done, total, "");
   return {};

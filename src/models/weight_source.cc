@@ -1,20 +1,20 @@
 #include "models/weight_source.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
 
 #include "base/check.h"
+#include "checkpoint/mapped_file.h"
 #include "checkpoint/quoted.h"
 #include "models/gguf.h"
 
 namespace tonnage {
 namespace {
 
-std::int64_t RowsOf(const Shape& shape) {
+std::int64_t CountRows(const Shape& shape) {
   return shape.rank() < 2 ? 1 : shape.elements() / shape[shape.rank() - 1];
 }
 
@@ -61,7 +61,7 @@ class Resolver {
   // All of one tensor.
   Result<WeightSource> Whole(const WeightSpec& spec, const std::string& name) const {
     WeightSource source{.shape = spec.shape};
-    RETURN_IF_ERROR(Append(source, name, spec.shape, 0, RowsOf(spec.shape)));
+    RETURN_IF_ERROR(Append(source, name, spec.shape, 0, CountRows(spec.shape)));
     return source;
   }
 
@@ -140,48 +140,59 @@ class Resolver {
   Spelling spelling_;
 };
 
-RowBytes RowBytesOf(const WeightSource& source) {
-  const auto bytes = FormatRowBytes(source.format, source.shape[source.shape.rank() - 1]);
-  CHECK(bytes.has_value());  // the checkpoint has such a tensor
-  return *bytes;
+// The block's part of the tensor's data: as much of it where codes lie by columns, which any block
+// of rows reads through.
+std::span<const std::uint8_t> DataOf(const WeightBlock& block) {
+  const std::span<const std::uint8_t> data = block.tensor->data;
+  const auto row_bytes = data.size() / static_cast<size_t>(block.tensor->Rows());
+  return data.subspan(static_cast<size_t>(block.tensor_row) * row_bytes,
+                      static_cast<size_t>(block.rows) * row_bytes);
 }
 
 }  // namespace
 
-Bytes WeightSource::bytes() const { return RowsOf(shape) * RowBytesOf(*this).Total(); }
+void WeightBlock::Prefetch() const { PrefetchPages(DataOf(*this)); }
 
-WeightView WeightSource::View(std::span<std::uint8_t> staging) const {
-  const WeightPiece& first = pieces[0];
-  WeightView view = first.tensor->View();
-  const bool whole = first.rows == view.experts * view.n;
-  if (pieces.size() == 1 && whole) return view;
-  // Only experts come in pieces.
-  view.experts = shape[0];
-  view.n = shape[1];
-  view.k = shape[2];
-  const RowBytes row = RowBytesOf(*this);
-  if (pieces.size() == 1) {
-    view.data += first.first_row * row.data;
-    if (row.scales > 0) view.scales += first.first_row * row.scales;
-    if (row.biases > 0) view.biases += first.first_row * row.biases;
-    return view;
-  }
-  CHECK_GE(static_cast<Bytes>(staging.size()), bytes());
-  std::uint8_t* out = staging.data();
-  const auto gather = [&](Bytes row_bytes, std::span<const std::uint8_t> WeightInfo::*part) {
-    const std::uint8_t* begin = out;
-    for (const WeightPiece& piece : pieces) {
-      const auto bytes = static_cast<size_t>(piece.rows * row_bytes);
-      const std::uint8_t* from = (piece.tensor->*part).data() + piece.first_row * row_bytes;
-      if (bytes > 0) std::memcpy(out, from, bytes);
-      out += bytes;
+void WeightBlock::Release() const {
+  ReleasePages(DataOf(*this));
+  // What lies beside the rows' own bytes: scales, and pages that two blocks share.
+  if (tensor_row + rows == tensor->Rows()) Checkpoint::Release(*tensor);
+}
+
+Bytes WeightSource::row_bytes() const {
+  const auto bytes = FormatRowBytes(format, shape[shape.rank() - 1]);
+  CHECK(bytes.has_value());  // the checkpoint has such a tensor
+  return bytes->Total();
+}
+
+std::int64_t WeightSource::rows() const { return CountRows(shape); }
+
+std::vector<WeightBlock> WeightSource::Blocks() const {
+  const std::int64_t n = shape.rank() < 2 ? 1 : shape[shape.rank() - 2];
+  const std::int64_t fitting =
+      std::max(kBlockRows, kBlockBytes / std::max<Bytes>(row_bytes(), 1) / kBlockRows * kBlockRows);
+  const std::int64_t whole_matrices = fitting / n * n;
+  std::vector<WeightBlock> blocks;
+  std::int64_t first_row = 0;
+  for (const WeightPiece& piece : pieces) {
+    for (std::int64_t done = 0; done < piece.rows;) {
+      // Pieces begin where a matrix does, so that a part's place in the piece is that in its
+      // matrix.
+      const std::int64_t in_matrix = n - done % n;
+      const std::int64_t rows = std::min(
+          piece.rows - done, whole_matrices > 0 ? whole_matrices : std::min(fitting, in_matrix));
+      blocks.push_back({piece.tensor, piece.first_row + done, first_row, rows});
+      done += rows;
+      first_row += rows;
     }
-    return begin;
-  };
-  view.data = gather(row.data, &WeightInfo::data);
-  if (row.scales > 0) view.scales = gather(row.scales, &WeightInfo::scales);
-  if (row.biases > 0) view.biases = gather(row.biases, &WeightInfo::biases);
-  return view;
+  }
+  return blocks;
+}
+
+Bytes WeightSource::staging_bytes() const {
+  Bytes most = 0;
+  for (const WeightBlock& block : Blocks()) most = std::max(most, block.staging_bytes());
+  return most;
 }
 
 Result<std::vector<WeightSource>> ResolveWeights(const Graph& graph, const Checkpoint& checkpoint) {

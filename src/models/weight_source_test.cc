@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <limits>
 
 #include "models/open.h"
 #include "models/test_checkpoint.h"
@@ -27,11 +28,19 @@ Result<Checkpoint> Open(const TestCheckpoint& tensors, const testing::TemporaryF
   return Checkpoint::Open(tensors.Write(folder, Json::object()));
 }
 
-// Element `i` of the weight.
-float At(const WeightSource& source, size_t i) {
-  std::vector<std::uint8_t> staging(static_cast<size_t>(source.staging_bytes()));
-  float value = 0;
-  std::memcpy(&value, source.View(staging).data + i * sizeof(float), sizeof(float));
+// Element `i` of the weight, whose blocks must follow each other.
+float At(const WeightSource& source, std::int64_t i) {
+  float value = std::numeric_limits<float>::quiet_NaN();
+  std::int64_t row = 0;
+  for (const WeightBlock& block : source.Blocks()) {
+    EXPECT_EQ(block.first_row, row);
+    const WeightView view = block.Read({});
+    EXPECT_EQ(view.n, block.rows);
+    const std::int64_t at = i - row * view.k;
+    if (at >= 0 && at < view.n * view.k) std::memcpy(&value, view.data + 4 * at, sizeof value);
+    row += block.rows;
+  }
+  EXPECT_EQ(row, source.rows());
   return value;
 }
 
@@ -51,7 +60,7 @@ TEST(WeightSource, GathersExpertsStoredOneByOne) {
   const WeightSource& up = (*sources)[1];
   EXPECT_EQ(up.pieces.size(), 4u);
   EXPECT_EQ(up.bytes(), 4 * 32 * 64 * 4);
-  EXPECT_EQ(up.staging_bytes(), up.bytes());
+  EXPECT_EQ(up.staging_bytes(), 0);
   // Each expert has three tensors of 2,048 elements; up is the second.
   EXPECT_EQ(At(up, 0), 2048);
   EXPECT_EQ(At(up, 2048), 3 * 2048 + 2048);
@@ -69,11 +78,33 @@ TEST(WeightSource, TakesStackedExpertsOfMlxAsTheyLie) {
   const auto checkpoint = Open(tensors, folder);
   const auto sources = ResolveWeights(Experts(), *checkpoint);
   ASSERT_TRUE(sources.ok()) << sources.error().message();
-  const WeightView view = (*sources)[2].View({});
-  EXPECT_EQ(view.experts, 4);
-  EXPECT_EQ(view.n, 64);
-  EXPECT_EQ(view.k, 32);
+  EXPECT_EQ((*sources)[2].Blocks().size(), 1u);
   EXPECT_EQ(At((*sources)[2], 0), 2 * 4 * 2048);
+}
+
+TEST(WeightSource, BlocksAreBoundedAndBeginWhereTheyMay) {
+  struct Row {
+    Shape shape;
+    std::vector<std::pair<std::int64_t, std::int64_t>> blocks;  // first row, rows
+  };
+  const std::int64_t k = 2048;  // F16: 4 KiB a row, 4,096 rows a block
+  for (const Row& row : {Row{{k}, {{0, 1}}}, Row{{4096, k}, {{0, 4096}}},
+                         Row{{10000, k}, {{0, 4096}, {4096, 4096}, {8192, 1808}}},
+                         Row{{5, 1000, k}, {{0, 4000}, {4000, 1000}}},
+                         Row{{2, 5000, k}, {{0, 4096}, {4096, 904}, {5000, 4096}, {9096, 904}}}}) {
+    SCOPED_TRACE(row.shape.ToString());
+    WeightInfo tensor;
+    tensor.shape = row.shape;
+    tensor.format = Format::Of(FormatKind::kF16);
+    WeightSource source{.shape = row.shape, .format = tensor.format};
+    source.pieces = {{&tensor, 0, tensor.Rows()}};
+    std::vector<std::pair<std::int64_t, std::int64_t>> blocks;
+    for (const WeightBlock& block : source.Blocks()) {
+      EXPECT_EQ(block.tensor_row, block.first_row);
+      blocks.emplace_back(block.first_row, block.rows);
+    }
+    EXPECT_EQ(blocks, row.blocks);
+  }
 }
 
 TEST(WeightSource, SplitsGateFromUp) {
@@ -104,7 +135,7 @@ TEST(WeightSource, SplitsGateFromUpOfALoneExpert) {
   ASSERT_TRUE(sources.ok()) << sources.error().message();
   const WeightSource& up = (*sources)[1];
   EXPECT_EQ(up.pieces.size(), 1u);
-  EXPECT_EQ(up.View({}).n, 32);
+  EXPECT_EQ(up.rows(), 32);
   EXPECT_EQ(At((*sources)[0], 0), 0);
   EXPECT_EQ(At(up, 0), 2048);
   EXPECT_EQ(At(up, 2047), 4095);

@@ -92,7 +92,7 @@ struct Loaded {
       const std::vector<std::uint8_t> zeros(
           static_cast<size_t>(view.n * FormatRowBytes(view.format, view.k)->Total()));
       view.data = zeros.data();
-      RETURN_IF_ERROR(store->Store({static_cast<int>(id)}, view));
+      RETURN_IF_ERROR(store->Store({static_cast<int>(id)}, 0, view));
     }
     ASSIGN_OR_RETURN(program, backend.MakeProgram(spec, std::move(store)));
     return {};

@@ -85,7 +85,7 @@ struct Decoder {
       const Shape& shape = graph.weights[id].shape;
       const int rank = shape.rank();
       RETURN_IF_ERROR(
-          store->Store({static_cast<int>(id)},
+          store->Store({static_cast<int>(id)}, 0,
                        {.format = formats[id],
                         .experts = rank == 3 ? shape[0] : 1,
                         .n = rank == 1 ? 1 : shape[rank - 2],
@@ -499,10 +499,10 @@ TEST(CpuBackend, MissingAndMistakenWeightsAreNamed) {
   auto store = decoder.backend.MakeWeightStore(decoder.spec);
   ASSERT_TRUE(store.ok());
   const Status mistaken =
-      (*store)->Store({0}, {.format = Format::Of(FormatKind::kF16), .n = kVocab, .k = 24});
+      (*store)->Store({0}, 0, {.format = Format::Of(FormatKind::kF16), .n = kVocab, .k = 24});
   ASSERT_FALSE(mistaken.ok());
   EXPECT_THAT(mistaken.error().message(), HasSubstr("weight `embed.weight` is f16"));
-  EXPECT_FALSE((*store)->Store({1000}, {}).ok());
+  EXPECT_FALSE((*store)->Store({1000}, 0, {}).ok());
   const auto program = decoder.backend.MakeProgram(decoder.spec, std::move(*store));
   ASSERT_FALSE(program.ok());
   EXPECT_THAT(program.error().message(), HasSubstr("`embed.weight` was never stored"));

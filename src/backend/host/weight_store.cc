@@ -1,8 +1,13 @@
 #include "backend/host/weight_store.h"
 
+#include <algorithm>
+
+#include "quant/rows.h"
 #include "quant/unpack.h"
 
 namespace tonnage {
+
+static_assert(kStoreBlockRows % kPackRows == 0, "a block of a store is whole blocks of a kernel");
 
 Result<std::unique_ptr<HostWeightStore>> HostWeightStore::Make(const Graph& graph, WeightPlan plan,
                                                                Allocator& allocator,
@@ -23,39 +28,60 @@ Result<std::unique_ptr<HostWeightStore>> HostWeightStore::Make(const Graph& grap
                               .k = place.k,
                               .data = store->PlaceOf(place)});
   }
-  store->stored_.resize(graph.weights.size());
+  store->stored_rows_.resize(graph.weights.size());
   return store;
 }
 
-Status HostWeightStore::Store(WeightId id, const WeightView& source) {
-  if (id.id < 0 || static_cast<size_t>(id.id) >= stored_.size()) {
+Status HostWeightStore::CheckBlock(size_t index, std::int64_t first_row,
+                                   const WeightView& rows) const {
+  const WeightPlace& place = plan_.places[index];
+  if (rows.format != place.format || rows.k != place.k) {
+    return Internal("weight `{}` is {} rows of {}, but was planned as {} rows of {}", names_[index],
+                    rows.format.Name(), rows.k, place.format.Name(), place.k);
+  }
+  const std::int64_t count = rows.experts * rows.n;
+  if (first_row < 0 || first_row % place.n % kStoreBlockRows != 0 ||
+      first_row + count > place.experts * place.n) {
+    return Internal("weight `{}` has no block of rows {} to {} of {} by {}", names_[index],
+                    first_row, first_row + count, place.experts, place.n);
+  }
+  return {};
+}
+
+Status HostWeightStore::Store(WeightId id, std::int64_t first_row, const WeightView& rows) {
+  if (id.id < 0 || static_cast<size_t>(id.id) >= stored_rows_.size()) {
     return Internal("weight {} does not exist", id.id);
   }
   const auto index = static_cast<size_t>(id.id);
+  RETURN_IF_ERROR(CheckBlock(index, first_row, rows));
   const WeightPlace& place = plan_.places[index];
-  if (source.format != place.format || source.experts != place.experts || source.n != place.n ||
-      source.k != place.k) {
-    return Internal("weight `{}` is {} [{}, {}, {}], but was planned as {} [{}, {}, {}]",
-                    names_[index], source.format.Name(), source.experts, source.n, source.k,
-                    place.format.Name(), place.experts, place.n, place.k);
-  }
   std::uint8_t* out = PlaceOf(place);
+  const std::int64_t count = rows.experts * rows.n;
   if (place.kernel == nullptr) {
-    UnpackRow(source, 0, {reinterpret_cast<float*>(out), static_cast<size_t>(place.k)});
+    UnpackRow(rows, 0, {reinterpret_cast<float*>(out), static_cast<size_t>(place.k)});
   } else {
     std::lock_guard lock(pool_mutex_);
-    for (std::int64_t expert = 0; expert < place.experts; ++expert) {
-      place.kernel->pack(source, expert, out + expert * place.matrix_bytes, pool_);
+    for (std::int64_t done = 0; done < count;) {
+      const std::int64_t expert = (first_row + done) / place.n, row = (first_row + done) % place.n;
+      const std::int64_t taken = std::min(count - done, place.n - row);
+      place.kernel->pack(SliceRows(rows, done, taken), row, place.n,
+                         out + expert * place.matrix_bytes, pool_);
+      done += taken;
     }
   }
-  stored_[index] = true;
+  stored_rows_[index] += count;
   return {};
 }
 
 Status HostWeightStore::CheckComplete(const WeightPlan& plan) const {
   if (plan != plan_) return Internal("the weights were stored for another program");
-  for (size_t id = 0; id < stored_.size(); ++id) {
-    if (!stored_[id]) return Internal("weight `{}` was never stored", names_[id]);
+  for (size_t id = 0; id < stored_rows_.size(); ++id) {
+    const std::int64_t wanted = plan_.places[id].experts * plan_.places[id].n;
+    if (stored_rows_[id] == 0) return Internal("weight `{}` was never stored", names_[id]);
+    if (stored_rows_[id] != wanted) {
+      return Internal("weight `{}`: {} of its {} rows were stored", names_[id], stored_rows_[id],
+                      wanted);
+    }
   }
   return {};
 }

@@ -20,9 +20,10 @@ class HostWeightStore final : public WeightStore {
                                                        Allocator& allocator, ThreadPool& pool,
                                                        std::mutex& pool_mutex);
 
-  Status Store(WeightId id, const WeightView& source) override;
+  Status Store(WeightId id, std::int64_t first_row, const WeightView& rows) override;
 
-  // Internal if the weights lie otherwise than in `plan`, or one was not stored, which is named.
+  // Internal if the weights lie otherwise than in `plan`, or one was not stored whole, which is
+  // named.
   Status CheckComplete(const WeightPlan& plan) const;
   // Stays in its place as long as the store lives.
   const PackedWeight& Matrix(WeightId id) const { return packed_[static_cast<size_t>(id.id)]; }
@@ -32,6 +33,7 @@ class HostWeightStore final : public WeightStore {
  private:
   HostWeightStore(WeightPlan plan, ThreadPool& pool, std::mutex& pool_mutex)
       : plan_(std::move(plan)), pool_(pool), pool_mutex_(pool_mutex) {}
+  Status CheckBlock(size_t index, std::int64_t first_row, const WeightView& rows) const;
   std::uint8_t* PlaceOf(const WeightPlace& place) const {
     return buffers_[place.buffer].data() + place.offset;
   }
@@ -40,9 +42,9 @@ class HostWeightStore final : public WeightStore {
   ThreadPool& pool_;
   std::mutex& pool_mutex_;
   std::vector<Buffer> buffers_;
-  std::vector<std::string> names_;    // by WeightId
-  std::vector<PackedWeight> packed_;  // by WeightId; vectors have no kernel
-  std::vector<bool> stored_;          // by WeightId
+  std::vector<std::string> names_;         // by WeightId
+  std::vector<PackedWeight> packed_;       // by WeightId; vectors have no kernel
+  std::vector<std::int64_t> stored_rows_;  // by WeightId
 };
 
 }  // namespace tonnage

@@ -17,7 +17,7 @@ TEST(Embed, LooksUpRowsOfAPackedTable) {
       SelectMatmul(view.format, kVocab, kWidth, Precision::kExact, CpuFeatures::Detect());
   const AlignedBytes packed(kernel.packed_bytes(view.format, kVocab, kWidth));
   ThreadPool pool(1);
-  kernel.pack(view, 0, packed.span().data(), pool);
+  kernel.pack(view, 0, kVocab, packed.span().data(), pool);
   const PackedWeight weight{.kernel = &kernel,
                             .format = view.format,
                             .n = kVocab,

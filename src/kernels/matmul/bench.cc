@@ -144,7 +144,7 @@ Setup MakeSetup(const MatmulKernel& kernel, const Format& format, std::int64_t n
   setup.copies = cold ? std::max<std::int64_t>(1, kColdBytes / setup.packed_bytes) : 1;
   setup.bytes = Allocate(setup.copies * setup.packed_bytes);
   for (std::int64_t i = 0; i < setup.copies; ++i) {
-    kernel.pack(source.View(), 0, setup.bytes.get() + i * setup.packed_bytes, Pool());
+    kernel.pack(source.View(), 0, n, setup.bytes.get() + i * setup.packed_bytes, Pool());
   }
   setup.weight = {.kernel = &kernel, .format = format, .n = n, .k = k, .data = setup.bytes.get()};
   setup.x = Noise(rows * k);
@@ -200,7 +200,7 @@ void Repack(benchmark::State& state, const MatmulKernel* kernel, Format format) 
   constexpr std::int64_t kRows = 16384, kK = 2048;
   const QuantizedWeight source = RepeatedRows(format, kRows, kK);
   const AlignedBytes packed = Allocate(kernel->packed_bytes(format, kRows, kK));
-  for (auto _ : state) kernel->pack(source.View(), 0, packed.get(), Pool());
+  for (auto _ : state) kernel->pack(source.View(), 0, kRows, packed.get(), Pool());
   const Bytes bytes = kRows * FormatRowBytes(format, kK)->Total();
   state.counters["GB/s"] = benchmark::Counter(static_cast<double>(bytes) * 1e-9,
                                               benchmark::Counter::kIsIterationInvariantRate);

@@ -22,6 +22,9 @@
 
 namespace tonnage {
 
+// Where the blocks in which a matrix is packed may begin.
+inline constexpr std::int64_t kPackRows = 128;
+
 struct MatmulKernel;
 
 // A packed weight: [experts, n, k] in `kernel`'s layout. Borrows its bytes.
@@ -72,8 +75,11 @@ struct MatmulKernel {
                   const CpuFeatures& features);
   // Bytes of one packed matrix.
   Bytes (*packed_bytes)(const Format& format, std::int64_t n, std::int64_t k);
-  // Packs expert `expert` of `source` into out [packed_bytes]; in parallel over blocks of rows.
-  void (*pack)(const WeightView& source, std::int64_t expert, std::uint8_t* out, ThreadPool& pool);
+  // Packs rows [first_row, first_row + rows.n) of a matrix of n rows into their place in out
+  // [packed_bytes(format, n, k)]; in parallel over blocks of rows. `rows` is one matrix; its blocks
+  // may come in any order, each beginning at a multiple of kPackRows.
+  void (*pack)(const WeightView& rows, std::int64_t first_row, std::int64_t n, std::uint8_t* out,
+               ThreadPool& pool);
   // Row `row` of expert 0 as numbers, out [k]: what embedding lookups in a tied table read.
   void (*unpack_row)(const PackedWeight& weight, std::int64_t row, float* out);
   // Scratch for a call with at most this many rows and this k, to be 64-byte aligned; for experts,

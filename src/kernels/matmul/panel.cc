@@ -226,17 +226,17 @@ Bytes PanelBytes(const Format& format, std::int64_t n, std::int64_t k) {
   return CeilDiv(n, kPanelRows) * LayoutPanel(format, k).bytes;
 }
 
-void PackPanels(const WeightView& source, std::int64_t expert, std::uint8_t* out,
+void PackPanels(const WeightView& source, std::int64_t first_row, std::int64_t, std::uint8_t* out,
                 ThreadPool& pool) {
   const PanelLayout layout = LayoutPanel(source.format, source.k);
   const RowBytes row_bytes = FormatRowBytes(source.format, source.k).value();
   pool.Run(CeilDiv(source.n, kPanelRows), [&](std::int64_t panel) {
-    std::uint8_t* const to = out + panel * layout.bytes;
+    std::uint8_t* const to = out + (first_row / kPanelRows + panel) * layout.bytes;
     const std::int64_t first = panel * kPanelRows;
     const std::int64_t lanes = std::min<std::int64_t>(kPanelRows, source.n - first);
     SourceRow rows[kPanelRows];
     for (std::int64_t lane = 0; lane < lanes; ++lane) {
-      const std::int64_t row = expert * source.n + first + lane;
+      const std::int64_t row = first + lane;
       rows[lane] = {source.data + row * row_bytes.data, source.scales + row * row_bytes.scales,
                     source.biases + row * row_bytes.biases};
     }

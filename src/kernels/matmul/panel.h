@@ -141,7 +141,8 @@ PanelLayout LayoutPanel(const Format& format, std::int64_t k);
 
 // The packed_bytes, pack and unpack_row of a kernel's table row.
 Bytes PanelBytes(const Format& format, std::int64_t n, std::int64_t k);
-void PackPanels(const WeightView& source, std::int64_t expert, std::uint8_t* out, ThreadPool& pool);
+void PackPanels(const WeightView& rows, std::int64_t first_row, std::int64_t n, std::uint8_t* out,
+                ThreadPool& pool);
 void UnpackPanelRow(const Format& format, std::int64_t k, const std::uint8_t* data,
                     std::int64_t row, float* out);
 

@@ -58,18 +58,19 @@ Bytes ReferencePackedBytes(const Format& format, std::int64_t n, std::int64_t k)
   return PartsOf(RowBytesOf(format, k), n).total;
 }
 
-void ReferencePack(const WeightView& source, std::int64_t expert, std::uint8_t* out, ThreadPool&) {
-  const RowBytes row = RowBytesOf(source.format, source.k);
-  const Parts parts = PartsOf(row, source.n);
+void ReferencePack(const WeightView& rows, std::int64_t first_row, std::int64_t n,
+                   std::uint8_t* out, ThreadPool&) {
+  const RowBytes row = RowBytesOf(rows.format, rows.k);
+  const Parts parts = PartsOf(row, n);
   const auto copy = [&](const std::uint8_t* from, Bytes row_bytes, Bytes offset) {
-    const Bytes bytes = source.n * row_bytes;
+    const Bytes bytes = rows.n * row_bytes;
     if (bytes > 0) {
-      std::memcpy(out + offset, from + expert * bytes, static_cast<std::size_t>(bytes));
+      std::memcpy(out + offset + first_row * row_bytes, from, static_cast<std::size_t>(bytes));
     }
   };
-  copy(source.data, row.data, 0);
-  copy(source.scales, row.scales, parts.scales);
-  copy(source.biases, row.biases, parts.biases);
+  copy(rows.data, row.data, 0);
+  copy(rows.scales, row.scales, parts.scales);
+  copy(rows.biases, row.biases, parts.biases);
 }
 
 void ReferenceUnpackRow(const PackedWeight& weight, std::int64_t row, float* out) {

@@ -10,8 +10,8 @@
 namespace tonnage {
 
 Bytes ReferencePackedBytes(const Format& format, std::int64_t n, std::int64_t k);
-void ReferencePack(const WeightView& source, std::int64_t expert, std::uint8_t* out,
-                   ThreadPool& pool);
+void ReferencePack(const WeightView& rows, std::int64_t first_row, std::int64_t n,
+                   std::uint8_t* out, ThreadPool& pool);
 void ReferenceUnpackRow(const PackedWeight& weight, std::int64_t row, float* out);
 Bytes ReferenceWorkspaceBytes(std::int64_t rows, std::int64_t k, std::int64_t experts);
 void ReferenceRun(const MatmulArgs& args, std::span<std::uint8_t> workspace, ThreadPool& pool);

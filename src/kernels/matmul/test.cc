@@ -14,6 +14,7 @@
 
 #include "kernels/matmul/count_allocations.h"
 #include "kernels/matmul/matmul.h"
+#include "quant/rows.h"
 #include "quant/testing.h"
 #include "quant/unpack.h"
 
@@ -75,7 +76,8 @@ Packed PackFor(const MatmulKernel& kernel, const QuantizedWeight& source, Thread
   EXPECT_EQ(each % 64, 0);
   Packed packed = {AlignedBytes(each * source.experts), {}};
   for (std::int64_t e = 0; e < source.experts; ++e) {
-    kernel.pack(source.View(), e, packed.bytes.data() + e * each, pool);
+    kernel.pack(SliceRows(source.View(), e * source.n, source.n), 0, source.n,
+                packed.bytes.data() + e * each, pool);
   }
   packed.weight = {.kernel = &kernel,
                    .format = source.format,

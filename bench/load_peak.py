@@ -1,0 +1,84 @@
+"""The memory that a load takes at its highest, and how fast it is, for every storage mode: load_peak.py TONNAGE
+[--gigabytes 2] [--modes MODE...] [--folder DIR] [--slack-mib 32] [--json OUT]   (needs: pip install numpy)
+
+For each mode a checkpoint of random weights is written (random_checkpoint.py), read once so that it lies in the page cache,
+and loaded for a single token. The peak of the process's resident memory, mapped file pages included, must not exceed
+weights + one layer + 5% of the weights, beside cache, arena, workspace and staging, as the plan prices them, and a fixed
+slack for the program itself. The rate is the checkpoint's bytes over the time of the whole command, beside the rate at which
+read() takes the same file from the page cache on one thread.
+"""
+import argparse, json, os, shutil, subprocess, sys, tempfile, time
+from pathlib import Path
+
+MODES = ["float32", "float16", "bfloat16", "affine-2-64", "affine-3-64", "affine-4-64", "affine-5-64", "affine-6-64", "affine-8-64",
+         "affine-4-32", "mxfp4", "mxfp8", "nvfp4", "awq", "gptq", "fp8"]
+GENERATOR = Path(__file__).with_name("random_checkpoint.py")
+
+
+def read_rate(path):
+    buffer = bytearray(1 << 22)
+    begin, total = time.perf_counter(), 0
+    with open(path, "rb", buffering=0) as file:
+        while count := file.readinto(buffer):
+            total += count
+    return total / (time.perf_counter() - begin)
+
+
+def run(command, stdin):
+    """Seconds and the peak of resident memory of one run."""
+    begin = time.perf_counter()
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, text=True)
+    child.stdin.write(stdin)
+    child.stdin.close()
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        sys.exit(f"{command}: exit code {child.returncode}")
+    return time.perf_counter() - begin, usage.ru_maxrss * 1024
+
+
+def measure(program, mode, gigabytes, folder, slack):
+    model = folder / mode
+    subprocess.run([sys.executable, str(GENERATOR), mode, str(model), "--gigabytes", str(gigabytes)], check=True)
+    file = model / "model.safetensors"
+    read_rate(file)
+    cache_rate = read_rate(file)
+    settings = ["--context", "64"]
+    plan = json.loads(subprocess.run([program, "plan", str(model), "--json", *settings], capture_output=True, text=True, check=True).stdout)
+    row = plan["plans"][0]
+    weights = row["weights_bytes"]
+    beside = sum(row[key] for key in ("kv_bytes", "arena_bytes", "workspace_bytes", "staging_bytes"))
+    seconds, peak = run([program, "logits", str(model), "--out", str(model / "out"), *settings], "[1]\n")
+    layers = json.loads((model / "config.json").read_text())["num_hidden_layers"]
+    limit = weights * 1.05 + weights / layers + beside + slack
+    file_bytes = file.stat().st_size
+    shutil.rmtree(model)
+    return {"mode": mode, "file_bytes": file_bytes, "weights_bytes": weights, "peak_bytes": peak, "limit_bytes": int(limit),
+            "seconds": round(seconds, 3), "load_bytes_per_s": int(file_bytes / seconds), "cache_bytes_per_s": int(cache_rate)}
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("program")
+    parser.add_argument("--gigabytes", type=float, default=2)
+    parser.add_argument("--modes", nargs="+", default=MODES)
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--slack-mib", type=float, default=32)
+    parser.add_argument("--json", type=Path)
+    args = parser.parse_args()
+    results = []
+    print(f"{'mode':14} {'file':>8} {'weights':>8} {'peak':>8} {'limit':>8}  {'load':>10} {'read()':>10}   (MiB, MB/s)")
+    with tempfile.TemporaryDirectory(dir=args.folder) as folder:
+        for mode in args.modes:
+            r = measure(args.program, mode, args.gigabytes, Path(folder), args.slack_mib * 2**20)
+            results.append(r)
+            mib = [r[key] / 2**20 for key in ("file_bytes", "weights_bytes", "peak_bytes", "limit_bytes")]
+            good = "ok" if r["peak_bytes"] <= r["limit_bytes"] else "TOO MUCH"
+            print(f"{mode:14} " + " ".join(f"{m:8.0f}" for m in mib) +
+                  f"  {r['load_bytes_per_s'] / 1e6:10.0f} {r['cache_bytes_per_s'] / 1e6:10.0f}  {good}", flush=True)
+    if args.json:
+        args.json.write_text(json.dumps(results, indent=1) + "\n")
+    sys.exit(0 if all(r["peak_bytes"] <= r["limit_bytes"] for r in results) else 1)
+
+
+main()
