@@ -41,6 +41,11 @@ void Gather(SourceRows rows, Bytes at, Words* out) {
   }
 }
 
+template <typename Op>
+void Each(Words& words, Op op) {
+  for (std::uint32_t& lane : words.lanes) lane = op(lane);
+}
+
 // out[lane] = op(out[lane], a[lane]) for each lane.
 template <typename Op>
 void Combine(Words& out, const Words& a, Op op) {
@@ -100,8 +105,9 @@ void StreamCodes(int bits, SourceRows rows, std::int64_t g, Words* codes) {
 void NibbleCodes(SourceRows rows, Bytes at, Words* codes) {
   Gather<4>(rows, at, codes);
   for (int v = 0; v < 4; ++v) {
-    Combine(codes[v + 4], codes[v], [](auto, auto w) { return w >> 4 & 0x0f0f0f0fu; });
-    Combine(codes[v], codes[v], [](auto, auto w) { return w & 0x0f0f0f0fu; });
+    codes[v + 4] = codes[v];
+    Each(codes[v], [](auto w) { return w & 0x0f0f0f0fu; });
+    Each(codes[v + 4], [](auto w) { return w >> 4 & 0x0f0f0f0fu; });
   }
 }
 
@@ -109,7 +115,7 @@ void NibbleCodes(SourceRows rows, Bytes at, Words* codes) {
 void LayerCodes(SourceRows rows, Bytes at, int shift, std::uint32_t mask, Words* codes) {
   Gather<8>(rows, at, codes);
   for (int c = 0; c < 8; ++c) {
-    Combine(codes[c], codes[c], [=](auto, auto w) { return w >> shift & mask; });
+    Each(codes[c], [=](auto w) { return w >> shift & mask; });
   }
 }
 
@@ -146,7 +152,7 @@ void ReadCodes(const Format& format, SourceRows rows, std::int64_t g, Words* cod
     case FormatKind::kQ8_0:
       Gather<8>(rows, g * 34 + 2, codes);
       for (int c = 0; c < 8; ++c) {
-        Combine(codes[c], codes[c], [](auto, auto w) { return w ^ 0x80808080u; });
+        Each(codes[c], [](auto w) { return w ^ 0x80808080u; });
       }
       return;
     case FormatKind::kQ2_K:
