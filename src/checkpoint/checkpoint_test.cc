@@ -157,9 +157,9 @@ TEST(Checkpoint, RefusesAFolderByWhatIsWrongInIt) {
                {"generation_config.json"}},
            Row{"foreign quantization",
                [&](ShardedFolder& f) {
-                 f.Write("config.json", R"({"quantization_config": {"quant_method": "gptq"}})");
+                 f.Write("config.json", R"({"quantization_config": {"quant_method": "quip"}})");
                },
-               {"config.json", "`gptq`"}},
+               {"config.json", "`quip`"}},
            Row{"config is too large",
                [&](ShardedFolder& f) { f.Write("config.json", std::string(17 << 20, ' ')); },
                {"config.json", "17.0 MiB"}},
