@@ -80,6 +80,7 @@ Status Probe(const ProbeOptions& options) {
   ASSIGN_OR_RETURN(LoadSettings settings, options.model.Settings());
   settings.queue = options.queue;
   ASSIGN_OR_RETURN(const auto runtime, cli::Runtime::Open(options.model, environment));
+  const Bytes opened = ReadHostProcess().anonymous;
   ASSIGN_OR_RETURN(Engine* const engine, runtime->Load(settings, environment));
   const Bytes loaded = ReadHostProcess().anonymous;
   std::vector<Generation> held;
@@ -93,6 +94,7 @@ Status Probe(const ProbeOptions& options) {
                                {"terms", terms},
                                {"ledger_peak", runtime->ledger().Peak()},
                                {"ledger", runtime->ledger().Total()},
+                               {"opened", opened},
                                {"loaded", loaded},
                                {"anonymous", ReadHostProcess().anonymous}}));
   std::fflush(stdout);

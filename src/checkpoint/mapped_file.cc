@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/bytes.h"
+
 namespace tonnage {
 namespace {
 
@@ -51,7 +53,13 @@ Result<MappedFile> MappedFile::Open(const std::string& path) {
     status = Unreadable("{}: is not a regular file", path);
   } else if (info.st_size > 0) {
     address = mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
-    if (address == MAP_FAILED) status = failed("cannot be mapped into memory");
+    if (address == MAP_FAILED) {
+      // The file is well: a limit on this process's address space has no room for it.
+      status = errno == ENOMEM
+                   ? Refused("{}: {} of address space needed to map it, and not to be had", path,
+                             FormatBytes(info.st_size))
+                   : failed("cannot be mapped into memory");
+    }
   }
   close(fd);
   if (!status.ok()) return status.error();

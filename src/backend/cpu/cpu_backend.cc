@@ -1,5 +1,6 @@
 #include "backend/cpu/cpu_backend.h"
 
+#include <algorithm>
 #include <array>
 
 #include "backend/host/plan.h"
@@ -42,19 +43,25 @@ CpuBackend::CpuBackend(const CpuBackendOptions& options, Allocator& allocator, c
     : allocator_(allocator),
       ledger_(ledger),
       kernels_(SelectKernels(options.features, options.kernel)),
-      pool_(options.threads) {}
+      threads_(std::max(1, options.threads)) {}
+
+CpuBackend::Workers& CpuBackend::StartedWorkers() {
+  std::call_once(started_, [this] { workers_ = std::make_unique<Workers>(threads_); });
+  return *workers_;
+}
 
 Result<ProgramPrice> CpuBackend::Price(const ProgramSpec& spec) const {
-  ASSIGN_OR_RETURN(const HostPlan plan, MakeHostPlan(spec, kernels_, pool_.threads()));
+  ASSIGN_OR_RETURN(const HostPlan plan, MakeHostPlan(spec, kernels_, threads_));
   ProgramPrice price = plan.Price(allocator_);
-  price.runtime += pool_.threads() * kThreadBytes;  // the workers' and the queue's
+  price.runtime += threads_ * kThreadBytes;  // the workers' and the queue's
   return price;
 }
 
 Result<std::unique_ptr<WeightStore>> CpuBackend::MakeWeightStore(const ProgramSpec& spec) {
-  ASSIGN_OR_RETURN(HostPlan plan, MakeHostPlan(spec, kernels_, pool_.threads()));
+  ASSIGN_OR_RETURN(HostPlan plan, MakeHostPlan(spec, kernels_, threads_));
+  Workers& workers = StartedWorkers();
   ASSIGN_OR_RETURN(auto store, HostWeightStore::Make(*spec.graph, std::move(plan.weights),
-                                                     allocator_, pool_, pool_mutex_));
+                                                     allocator_, workers.pool, workers.pool_mutex));
   return std::unique_ptr<WeightStore>(std::move(store));
 }
 
@@ -65,17 +72,18 @@ Result<std::unique_ptr<Program>> CpuBackend::MakeProgram(const ProgramSpec& spec
   }
   ProgramParts parts;
   parts.weights.reset(static_cast<HostWeightStore*>(weights.release()));
-  ASSIGN_OR_RETURN(parts.plan, MakeHostPlan(spec, kernels_, pool_.threads()));
+  ASSIGN_OR_RETURN(parts.plan, MakeHostPlan(spec, kernels_, threads_));
   RETURN_IF_ERROR(parts.weights->CheckComplete(parts.plan.weights));
   ASSIGN_OR_RETURN(parts.buffers, ProgramBuffers::Allocate(parts.plan, allocator_));
-  return std::unique_ptr<Program>(
-      std::make_unique<CpuProgram>(spec, std::move(parts), kernels_, queue_, pool_, pool_mutex_));
+  Workers& workers = StartedWorkers();
+  return std::unique_ptr<Program>(std::make_unique<CpuProgram>(
+      spec, std::move(parts), kernels_, workers.queue, workers.pool, workers.pool_mutex));
 }
 
 Result<Event> CpuBackend::Submit(Program& program, const StepInputs& inputs) {
   return static_cast<CpuProgram&>(program).Submit(inputs);
 }
 
-Status CpuBackend::Wait(Event event) { return queue_.Wait(event); }
+Status CpuBackend::Wait(Event event) { return StartedWorkers().queue.Wait(event); }
 
 }  // namespace tonnage

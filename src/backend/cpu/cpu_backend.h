@@ -42,9 +42,20 @@ class CpuBackend final : public Backend {
   Allocator& allocator_;
   const Ledger& ledger_;
   KernelSet kernels_;
-  ThreadPool pool_;
-  std::mutex pool_mutex_;  // held by whoever runs jobs on pool_
-  StepQueue queue_;        // last: its thread uses all of the above
+
+  // The threads, which the first load starts: prices need none, and what cannot have them can still
+  // be told what it would take.
+  struct Workers {
+    explicit Workers(int threads) : pool(threads) {}
+    ThreadPool pool;
+    std::mutex pool_mutex;  // held by whoever runs jobs on the pool
+    StepQueue queue;        // last: its thread uses the above
+  };
+  Workers& StartedWorkers();
+
+  const int threads_;
+  std::once_flag started_;
+  std::unique_ptr<Workers> workers_;
 };
 
 }  // namespace tonnage
