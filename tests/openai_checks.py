@@ -54,7 +54,7 @@ def check_completions(client, model):
     texts = [""] * 4
     for chunk in client.completions.create(
             model=model, prompt=["One two", "Red green"], n=2, echo=True, stream=True, **COUNT):
-        for choice in strict(chunk).choices:
+        for choice in chunk.choices:  # not strict: its type knows no null for what is not finished, but OpenAI sends it
             texts[choice.index] += choice.text
     assert texts == [c.text for c in whole.choices]
     best = client.completions.create(model=model, prompt="One", max_tokens=5, n=1, best_of=3, seed=1)

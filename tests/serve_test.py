@@ -219,7 +219,7 @@ class Drain(unittest.TestCase):
 
     def test_what_runs_finishes_and_what_comes_is_503(self):
         server = serve("--context", 16384, "--slots", 1)
-        stream = self.start_stream(server, 6000)
+        stream = self.start_stream(server, 15500)
         server.process.terminate()
         status = 200
         while status == 200 and server.process.poll() is None:
@@ -295,6 +295,7 @@ class Doors(unittest.TestCase):
                 host = http.client.HTTPSConnection(server.url[8:], context=ssl.create_default_context(cafile=cert), timeout=60)
                 host.request("GET", "/v1/models")
                 self.assertEqual(host.getresponse().status, 200)
+                host.close()
 
     def test_what_cannot_be_served_is_said(self):
         def run(*options):
@@ -334,4 +335,4 @@ class OwnRoutes(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main(argv=sys.argv[:1], verbosity=2)
+    unittest.main(argv=[sys.argv[0], *sys.argv[3:]], verbosity=2)

@@ -53,6 +53,8 @@ class Server:
     def __exit__(self, *error):
         if self.process.poll() is None:
             self.stop()
+        self.process.stdout.close()
+        self.log.close()
 
     def log_text(self):
         return pathlib.Path(self.log.name).read_text()

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -83,7 +84,11 @@ class StopSignals {
   // Whether one came, waiting so long for it (-1: as long as it takes).
   bool Wait(int timeout_ms) const {
     pollfd ready{.fd = event_, .events = POLLIN, .revents = 0};
-    if (poll(&ready, 1, timeout_ms) != 1) return false;
+    int count = 0;
+    do {
+      count = poll(&ready, 1, timeout_ms);
+    } while (count < 0 && errno == EINTR);
+    if (count != 1) return false;
     std::uint64_t one = 0;
     return read(event_, &one, sizeof(one)) == sizeof(one);
   }
