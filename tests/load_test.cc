@@ -60,7 +60,8 @@ TEST(Load, TheSameBudgetGetsTheSameAnswer) {
   const OpenedModel model = OpenModel(kLlama).value();
   const LoadSettings settings{.context_tokens = 300, .slots = 2};
   TestHost plenty;
-  const Bytes total = PlanLoad(model, plenty.backend(), settings, plenty.available())->quote.Total();
+  const Bytes total =
+      PlanLoad(model, plenty.backend(), settings, plenty.available())->quote.Total();
   TestHost enough(total), short_of_one(total - 1);
   std::string message;
   for (int round = 0; round < 3; ++round) {
@@ -69,7 +70,9 @@ TEST(Load, TheSameBudgetGetsTheSameAnswer) {
     EXPECT_EQ(loaded->quote.Total(), total);
     const auto refused = short_of_one.Load(model, settings);
     ASSERT_FALSE(refused.ok());
-    if (round > 0) EXPECT_EQ(refused.error().message(), message);
+    if (round > 0) {
+      EXPECT_EQ(refused.error().message(), message);
+    }
     message = refused.error().message();
   }
 }

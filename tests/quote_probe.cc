@@ -27,7 +27,9 @@ struct ProbeOptions {
 Request LargestRequest(const Engine& engine, std::int32_t salt) {
   const std::int64_t context = engine.cache().context_tokens;
   const std::int64_t answer = std::max<std::int64_t>(1, context / 4);
-  Request request{.max_tokens = answer, .logprobs = kMaxTopLogprobs};
+  Request request;
+  request.max_tokens = answer;
+  request.logprobs = kMaxTopLogprobs;
   for (std::int64_t i = 0; i < context - answer; ++i) {
     request.prompt.push_back(
         static_cast<std::int32_t>((i * 7919 + salt * 101 + 5) % engine.info().vocab));

@@ -21,13 +21,14 @@ Status AddTokenIds(const Gguf& gguf, Json& config) {
 
 // `rope_parameters` also as `rope_theta` and `rope_scaling`.
 void AddOlderRope(Json& config) {
-  const Json* rope = JsonFind(config, "rope_parameters");
-  if (rope == nullptr || !rope->is_object()) return;
-  const Json* theta = JsonFind(*rope, "rope_theta");
+  const Json* found = JsonFind(config, "rope_parameters");
+  if (found == nullptr || !found->is_object()) return;
+  const Json rope = *found;  // a copy: adding members moves those that there are
+  const Json* theta = JsonFind(rope, "rope_theta");
   if (theta != nullptr && JsonFind(config, "rope_theta") == nullptr) config["rope_theta"] = *theta;
-  const Json* type = JsonFind(*rope, "rope_type");
+  const Json* type = JsonFind(rope, "rope_type");
   if (type == nullptr || *type == "default" || JsonFind(config, "rope_scaling") != nullptr) return;
-  config["rope_scaling"] = *rope;
+  config["rope_scaling"] = rope;
 }
 
 }  // namespace

@@ -92,18 +92,24 @@ Status Engine::Enqueue(std::span<const SequencePtr> sequences) {
   {
     std::lock_guard lock(mutex_);
     if (!status_.health.ok()) return status_.health.error();
-    const auto count = static_cast<std::int64_t>(sequences.size());
-    const std::int64_t tokens = status_.waiting_tokens + count * sequences.front()->prompt_tokens();
     // Requests that free slots await are no burden on the queue.
-    const std::int64_t beyond = status_.waiting + count - status_.free_slots;
+    std::int64_t awaited = status_.free_slots, beyond = 0, tokens = 0;
+    const auto weigh = [&](const SequencePtr& sequence) {
+      if (awaited-- > 0) return;
+      ++beyond;
+      tokens += sequence->prompt_tokens();
+    };
+    for (const SequencePtr& sequence : waiting_) weigh(sequence);
+    for (const SequencePtr& sequence : sequences) weigh(sequence);
     if (beyond > 0 && (beyond > model_.queue.requests || tokens > model_.queue.tokens)) {
       return Busy("the queue is full: {} requests with {} tokens wait, and {} and {} may",
                   status_.waiting, FormatThousands(status_.waiting_tokens), model_.queue.requests,
                   FormatThousands(model_.queue.tokens));
     }
     if (status_.running + status_.waiting == 0) status_.stepped_at = Clock::now();
+    const auto count = static_cast<std::int64_t>(sequences.size());
     status_.waiting += count;
-    status_.waiting_tokens = tokens;
+    status_.waiting_tokens += count * sequences.front()->prompt_tokens();
     waiting_.insert(waiting_.end(), sequences.begin(), sequences.end());
   }
   work_.notify_one();

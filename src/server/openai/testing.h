@@ -133,7 +133,8 @@ class ToyDirectory final : public ModelDirectory {
 class ToyService {
  public:
   explicit ToyService(std::int64_t slots = 4, QueueLimits queue = {})
-      : engine_(ToyModel({.vocab = 256, .context_tokens = 2000, .slots = slots}, backend_), queue) {
+      : engine_(ToyModel({.vocab = 256, .context_tokens = 2000, .slots = slots, .queue = queue},
+                         backend_)) {
     auto text = OpenModelText(TONNAGE_SOURCE_DIR "/tests/golden/tiny_chat");
     EXPECT_TRUE(text.ok()) << text.error().message();
     auto made = TextEngine::Make(engine_, std::move(*text), [] { return chat::LocalTime{}; });
