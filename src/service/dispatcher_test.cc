@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <future>
@@ -21,7 +22,7 @@ using testing::HasSubstr;
 // Keeps what it hears, and checks the order in which it comes.
 class Recorder final : public TextListener {
  public:
-  explicit Recorder(int choices = 1) : texts_(static_cast<size_t>(choices)) {}
+  explicit Recorder(int choices = 1) : texts_(static_cast<size_t>(std::max(1, choices))) {}
 
   void OnStarted(std::span<const TokenId> prompt) override {
     std::lock_guard lock(mutex_);
