@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the server adds to the engine, a request and a streamed token: bench/server_overhead.py [--json FILE]
+"""What the server adds to the engine, a request and a streamed token: bench/server_overhead.py [--threads N] [--json FILE]
 
 A request's part: a client on a kept connection asks for one token, again and again; its time less the engine's own (queue,
 prefill and decode, from /metrics). A token's part: one long streamed answer, its time a token less that of `tonnage bench` on the
@@ -66,15 +66,16 @@ def streamed_token_seconds(server, tokens):
     return wall / tokens
 
 
-def engine_token_seconds(program, model, tokens):
+def engine_token_seconds(program, model, tokens, threads):
     run = subprocess.run([program, "bench", model, "--prompt", "6", "--generate", str(tokens), "--repeat", "1", "--json",
-                          "--context", "8192"], capture_output=True, text=True, check=True)
+                          "--context", "8192", "--threads", str(threads)], capture_output=True, text=True, check=True)
     return 1 / json.loads(run.stdout)["decode_tokens_per_s"]
 
 
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tonnage", default=str(ROOT / "build" / "tonnage"))
+    parser.add_argument("--threads", type=int, default=1, help="of the engine; with one a core, the server has none to itself")
     parser.add_argument("--requests", type=int, default=200)
     parser.add_argument("--tokens", type=int, default=2000)
     parser.add_argument("--rounds", type=int, default=5)
@@ -82,9 +83,9 @@ def main():
     args = parser.parse_args()
     folder, model = make_chat_model(ROOT)
     rounds = []
-    with Server(args.tonnage, model, "--context", 8192, "--slots", 1, "--quiet") as server:
+    with Server(args.tonnage, model, "--context", 8192, "--slots", 1, "--threads", args.threads, "--quiet") as server:
         for _ in range(args.rounds):
-            engine = engine_token_seconds(args.tonnage, model, args.tokens)
+            engine = engine_token_seconds(args.tonnage, model, args.tokens, args.threads)
             rounds.append((request_overhead(server, args.requests), streamed_token_seconds(server, args.tokens), engine))
     request, streamed, engine = (statistics.median(column) for column in zip(*rounds))
     token = statistics.median(s - e for _, s, e in rounds)
@@ -92,7 +93,7 @@ def main():
                "streamed_token_us": round(streamed * 1e6, 2), "engine_token_us": round(engine * 1e6, 2)}
     print(json.dumps(figures))
     if args.json:
-        args.json.write_text(json.dumps({"command": " ".join(["bench/server_overhead.py", *sys.argv[1:]]), "rounds": args.rounds,
+        args.json.write_text(json.dumps({"command": " ".join(["bench/server_overhead.py", *sys.argv[1:]]), "threads": args.threads, "rounds": args.rounds,
                                          "requests": args.requests, "tokens": args.tokens} | figures, indent=1) + "\n")
 
 
