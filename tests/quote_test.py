@@ -85,7 +85,8 @@ class Peak(unittest.TestCase):
                                f"{name}, {slots} x {context} tokens")
 
     def test_a_full_queue_is_in_the_quote(self):
-        said = probe(model("smol135m", 8), "--context", 1000, "--slots", 3, "--queue-requests", 200, "--queue-tokens", 150000)
+        said = probe(model("smol135m", SHAPES["smol135m"]), "--context", 1000, "--slots", 3,
+                     "--queue-requests", 200, "--queue-tokens", 150000)
         self.check(said, "smol135m, full queue")
 
     def test_every_width_of_the_cache(self):
