@@ -218,7 +218,7 @@ class Drain(unittest.TestCase):
         return stream
 
     def test_what_runs_finishes_and_what_comes_is_503(self):
-        server = serve("--context", 16384, "--slots", 1)
+        server = serve("--context", 16384, "--slots", 1, "--drain-seconds", 600)  # as slow as this machine may be
         stream = self.start_stream(server, 15500)
         server.process.terminate()
         status = 200
