@@ -149,6 +149,10 @@ TEST(Load, EveryRungIsPlanned) {
   ASSERT_EQ(rungs->size(), 1u);  // trained for 512
   EXPECT_EQ(rungs->front().settings.context_tokens, 512);
   EXPECT_FALSE(rungs->front().refusal.has_value());
+  const auto asked = PlanRungs(model, host.backend(), {.context_tokens = 100}, host.available());
+  ASSERT_TRUE(asked.ok()) << asked.error().message();
+  ASSERT_EQ(asked->size(), 1u);
+  EXPECT_EQ(asked->front().settings.context_tokens, 100);
 }
 
 TEST(Serving, StepsAllocateNothing) {

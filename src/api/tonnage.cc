@@ -90,15 +90,8 @@ Result<Opened> Open(const std::string& model, const ModelOptions& options) {
 Result<std::vector<PlanRow>> PlanRows(const std::string& model, const ModelOptions& options) {
   ASSIGN_OR_RETURN(const Opened opened, Open(model, options));
   const Host& host = *opened.host;
-  std::vector<LoadPlan> plans;
-  if (options.context_tokens) {
-    ASSIGN_OR_RETURN(LoadPlan plan,
-                     PlanLoad(opened.model, host.backend, ToSettings(options), host.available));
-    plans.push_back(std::move(plan));
-  } else {
-    ASSIGN_OR_RETURN(plans,
-                     PlanRungs(opened.model, host.backend, ToSettings(options), host.available));
-  }
+  ASSIGN_OR_RETURN(const auto plans,
+                   PlanRungs(opened.model, host.backend, ToSettings(options), host.available));
   std::vector<PlanRow> rows;
   for (const LoadPlan& plan : plans) rows.push_back(ToRow(plan, host.available));
   return rows;

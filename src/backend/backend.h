@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 
 #include "base/bytes.h"
@@ -41,16 +40,6 @@ struct ProgramPrice {
   Bytes runtime = 0;  // what the backend and the program take beside buffers: threads, launch lists
   // Of the buffers.
   Bytes Total() const { return weights + kv + arena + workspace; }
-};
-
-// What a device whose speed is known expects of a program: the same arithmetic that its limits are
-// held against. Rates are what the nominal speed allows, not a promise.
-struct Prediction {
-  double prefill_tokens_per_s = 0;   // the largest slice of one prompt, at the end of the context
-  double decode_tokens_per_s = 0;    // one sequence that fills the context
-  double longest_submission_ms = 0;  // of a load or the largest step
-  double watchdog_ms = 0;            // what the device lets a submission take; 0: anything
-  bool IsKilled() const { return watchdog_ms > 0 && longest_submission_ms > watchdog_ms; }
 };
 
 // One step's input. `rows` tokens; the rows of one sequence stand together in rising position.
@@ -100,12 +89,6 @@ class Backend {
   // The price of `spec`, exactly what MakeWeightStore and MakeProgram will allocate. Unsupported,
   // naming the weight or op, when the device cannot run it.
   virtual Result<ProgramPrice> Price(const ProgramSpec& spec) const = 0;
-
-  // Nothing where the device's speed is not known. Refused when a part of the program exceeds what
-  // a submission may ask for and cannot be divided.
-  virtual Result<std::optional<Prediction>> Predict(const ProgramSpec&) const {
-    return std::optional<Prediction>();
-  }
 
   // Allocates the place of every weight, a buffer a layer.
   virtual Result<std::unique_ptr<WeightStore>> MakeWeightStore(const ProgramSpec& spec) = 0;

@@ -125,81 +125,14 @@ TEST(Checkpoint, ReadsOneFileWithoutAFolder) {
   EXPECT_NE(checkpoint->Find("a"), nullptr);
 }
 
-TEST(Checkpoint, RefusesAFolderByWhatIsWrongInIt) {
-  struct Row {
-    const char* what;
-    std::function<void(ShardedFolder&)> spoil;
-    std::vector<std::string> message;
-  };
-  const std::string first = "model-00001-of-00002.safetensors",
-                    second = "model-00002-of-00002.safetensors";
-  const auto remove = [](ShardedFolder& f, const std::string& name) {
-    std::filesystem::remove(f.path() + "/" + name);
-  };
-  const auto index = [](const std::string& map) {
-    return [map](ShardedFolder& f) { f.WriteIndex(map); };
-  };
-  for (const Row& row : {
-           Row{"no config",
-               [&](ShardedFolder& f) { remove(f, "config.json"); },
-               {"config.json is missing"}},
-           Row{"config is cut",
-               [&](ShardedFolder& f) { f.Write("config.json", "{\"a\":"); },
-               {"config.json", "JSON"}},
-           Row{"config is empty",
-               [&](ShardedFolder& f) { f.Write("config.json", ""); },
-               {"config.json", "JSON"}},
-           Row{"config is a list",
-               [&](ShardedFolder& f) { f.Write("config.json", "[]"); },
-               {"config.json", "an object"}},
-           Row{"generation config is cut",
-               [&](ShardedFolder& f) { f.Write("generation_config.json", "{"); },
-               {"generation_config.json"}},
-           Row{"foreign quantization",
-               [&](ShardedFolder& f) {
-                 f.Write("config.json", R"({"quantization_config": {"quant_method": "quip"}})");
-               },
-               {"config.json", "`quip`"}},
-           Row{"config is too large",
-               [&](ShardedFolder& f) { f.Write("config.json", std::string(17 << 20, ' ')); },
-               {"config.json", "17.0 MiB"}},
-           Row{"no model at all",
-               [&](ShardedFolder& f) {
-                 remove(f, first), remove(f, second), remove(f, "model.safetensors.index.json");
-               },
-               {"no model*.safetensors"}},
-           Row{"missing shard",
-               [&](ShardedFolder& f) { remove(f, second); },
-               {"`" + second + "` is missing", "`b`"}},
-           Row{"shard is cut",
-               [&](ShardedFolder& f) {
-                 const std::string path = f.path() + "/" + second;
-                 std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
-               },
-               {second, "`b` ends at byte", "cut short"}},
-           Row{"shard is empty", [&](ShardedFolder& f) { f.Write(first, ""); }, {first, "0 bytes"}},
-           Row{"tensor is absent from its shard",
-               index("\"c\": \"" + first + "\""),
-               {"`c` is missing from", first}},
-           Row{"tensor is in the other shard",
-               index("\"a\": \"" + second + "\""),
-               {"`a` is in `" + first, second}},
-           Row{"tensor in two files",
-               [&](ShardedFolder& f) {
-                 f.Write("model-extra.safetensors",
-                         Serialize(std::vector{MakeTensor("b", "F32", {1}, "5678")}));
-               },
-               {"`b` is in both", "model-extra.safetensors", second}},
-           Row{"tensor mapped twice",
-               index("\"a\": \"" + first + "\", \"a\": \"" + second + "\""),
-               {"`a` is mapped twice"}},
-           Row{"index points outside",
-               index(R"("a": "../x.safetensors")"),
-               {"`a`", "`../x.safetensors`"}},
-           Row{"index is cut",
-               [&](ShardedFolder& f) { f.Write("model.safetensors.index.json", "{"); },
-               {"model.safetensors.index.json", "JSON"}},
-       }) {
+// A way to spoil a folder, and what the error must say.
+struct Spoiled {
+  const char* what;
+  std::function<void(ShardedFolder&)> spoil;
+  std::vector<std::string> message;
+};
+void ExpectRefused(const std::vector<Spoiled>& rows) {
+  for (const Spoiled& row : rows) {
     SCOPED_TRACE(row.what);
     ShardedFolder folder;
     row.spoil(folder);
@@ -212,6 +145,82 @@ TEST(Checkpoint, RefusesAFolderByWhatIsWrongInIt) {
     for (const std::string& part : row.message)
       EXPECT_THAT(checkpoint.error().message(), HasSubstr(part));
   }
+}
+
+void Remove(const ShardedFolder& folder, const std::string& name) {
+  std::filesystem::remove(folder.path() + "/" + name);
+}
+
+TEST(Checkpoint, RefusesAFolderByWhatIsWrongInItsConfig) {
+  ExpectRefused({
+      {"no config",
+       [&](ShardedFolder& f) { Remove(f, "config.json"); },
+       {"config.json is missing"}},
+      {"config is cut",
+       [&](ShardedFolder& f) { f.Write("config.json", "{\"a\":"); },
+       {"config.json", "JSON"}},
+      {"config is empty",
+       [&](ShardedFolder& f) { f.Write("config.json", ""); },
+       {"config.json", "JSON"}},
+      {"config is a list",
+       [&](ShardedFolder& f) { f.Write("config.json", "[]"); },
+       {"config.json", "an object"}},
+      {"generation config is cut",
+       [&](ShardedFolder& f) { f.Write("generation_config.json", "{"); },
+       {"generation_config.json"}},
+      {"foreign quantization",
+       [&](ShardedFolder& f) {
+         f.Write("config.json", R"({"quantization_config": {"quant_method": "quip"}})");
+       },
+       {"config.json", "`quip`"}},
+      {"config is too large",
+       [&](ShardedFolder& f) { f.Write("config.json", std::string(17 << 20, ' ')); },
+       {"config.json", "17.0 MiB"}},
+  });
+}
+
+TEST(Checkpoint, RefusesAFolderByWhatIsWrongInItsShards) {
+  const std::string first = "model-00001-of-00002.safetensors",
+                    second = "model-00002-of-00002.safetensors";
+  const auto index = [](const std::string& map) {
+    return [map](ShardedFolder& f) { f.WriteIndex(map); };
+  };
+  ExpectRefused({
+      {"no model at all",
+       [&](ShardedFolder& f) {
+         Remove(f, first), Remove(f, second), Remove(f, "model.safetensors.index.json");
+       },
+       {"no model*.safetensors"}},
+      {"missing shard",
+       [&](ShardedFolder& f) { Remove(f, second); },
+       {"`" + second + "` is missing", "`b`"}},
+      {"shard is cut",
+       [&](ShardedFolder& f) {
+         const std::string path = f.path() + "/" + second;
+         std::filesystem::resize_file(path, std::filesystem::file_size(path) - 1);
+       },
+       {second, "`b` ends at byte", "cut short"}},
+      {"shard is empty", [&](ShardedFolder& f) { f.Write(first, ""); }, {first, "0 bytes"}},
+      {"tensor is absent from its shard",
+       index("\"c\": \"" + first + "\""),
+       {"`c` is missing from", first}},
+      {"tensor is in the other shard",
+       index("\"a\": \"" + second + "\""),
+       {"`a` is in `" + first, second}},
+      {"tensor in two files",
+       [&](ShardedFolder& f) {
+         f.Write("model-extra.safetensors",
+                 Serialize(std::vector{MakeTensor("b", "F32", {1}, "5678")}));
+       },
+       {"`b` is in both", "model-extra.safetensors", second}},
+      {"tensor mapped twice",
+       index("\"a\": \"" + first + "\", \"a\": \"" + second + "\""),
+       {"`a` is mapped twice"}},
+      {"index points outside", index(R"("a": "../x.safetensors")"), {"`a`", "`../x.safetensors`"}},
+      {"index is cut",
+       [&](ShardedFolder& f) { f.Write("model.safetensors.index.json", "{"); },
+       {"model.safetensors.index.json", "JSON"}},
+  });
 }
 
 TEST(Checkpoint, RefusesFilesByPath) {

@@ -1,6 +1,9 @@
 #include "checkpoint/foreign_weights.h"
 
+#include <algorithm>
 #include <cstring>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "checkpoint/quoted.h"
@@ -10,19 +13,6 @@ namespace {
 
 constexpr std::int64_t kNibbles = 8;  // in a 32-bit word
 using Extents = std::vector<std::int64_t>;
-
-// The module that `name` belongs to as its `suffix`, or nothing.
-std::optional<std::string> ModuleOf(std::string_view name, std::string_view suffix) {
-  if (!name.ends_with(suffix)) return std::nullopt;
-  return std::string(name.substr(0, name.size() - suffix.size()));
-}
-
-std::optional<DType> FloatType(const SafetensorsTensor& tensor) {
-  if (tensor.type->name == "F32") return DType::kF32;
-  if (tensor.type->name == "F16") return DType::kF16;
-  if (tensor.type->name == "BF16") return DType::kBF16;
-  return std::nullopt;
-}
 
 // The tensors of one layer, asked for by suffix and checked.
 class Layer {
@@ -117,11 +107,7 @@ Result<WeightInfo> ReadColumns(const Layer& layer, const SafetensorsTensor& code
   }
   ASSIGN_OR_RETURN(const SafetensorsTensor* scales, layer.Require(".scales"));
   RETURN_IF_ERROR(layer.CheckShape(*scales, {k / group, n}));
-  const std::optional<DType> dtype = FloatType(*scales);
-  if (!dtype) {
-    return Unreadable("tensor {} has type {}; it must be F32, F16 or BF16", Quoted(scales->name),
-                      scales->type->name);
-  }
+  ASSIGN_OR_RETURN(const DType dtype, RequireFloats(*scales));
   const SafetensorsTensor* zeros = layer.Find(".qzeros");
   if (zeros != nullptr) {
     RETURN_IF_ERROR(layer.Require(".qzeros", codes.type->name, {k / group, n / kNibbles}));
@@ -142,7 +128,7 @@ Result<WeightInfo> ReadColumns(const Layer& layer, const SafetensorsTensor& code
         Quoted(codes.name), group);
     return weight;
   }
-  weight.format = Format::Affine(4, static_cast<int>(affine_group), *dtype);
+  weight.format = Format::Affine(4, static_cast<int>(affine_group), dtype);
   if (layer.Find(".g_idx") != nullptr) {
     ASSIGN_OR_RETURN(const SafetensorsTensor* g_idx, layer.Require(".g_idx", "I32", {k}));
     if (!IsTrivial(*g_idx, group, !rule.desc_act)) {
@@ -177,14 +163,10 @@ Result<WeightInfo> ReadFp8(const Layer& layer, const SafetensorsTensor& codes,
   ASSIGN_OR_RETURN(const SafetensorsTensor* scales, layer.Require(".weight_scale_inv"));
   RETURN_IF_ERROR(
       layer.CheckShape(*scales, {CeilDiv(n, rule.block_rows), CeilDiv(k, rule.block_columns)}));
-  const std::optional<DType> dtype = FloatType(*scales);
-  if (!dtype) {
-    return Unreadable("tensor {} has type {}; it must be F32, F16 or BF16", Quoted(scales->name),
-                      scales->type->name);
-  }
+  ASSIGN_OR_RETURN(const DType dtype, RequireFloats(*scales));
   ASSIGN_OR_RETURN(WeightInfo weight,
                    RowsWeight(codes.name, codes, {n, k},
-                              Format::Fp8(static_cast<int>(rule.block_columns), *dtype),
+                              Format::Fp8(static_cast<int>(rule.block_columns), dtype),
                               fmt::format("fp8 {}x{}", rule.block_rows, rule.block_columns)));
   weight.scales = scales->data;
   weight.packing = {.kind = Packing::Kind::kBlockScales, .block_rows = rule.block_rows};

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "quant/rows.h"
+#include "tensor/numbers.h"
 
 namespace tonnage {
 namespace {
@@ -65,33 +66,10 @@ void TurnCodes(const PackedTensors& source, std::int64_t first, std::int64_t cou
   }
 }
 
-struct Number {
-  DType dtype;
-  float Load(const std::uint8_t* from) const {
-    if (dtype == DType::kF32) {
-      float value;
-      std::memcpy(&value, from, sizeof value);
-      return value;
-    }
-    std::uint16_t bits;
-    std::memcpy(&bits, from, sizeof bits);
-    return dtype == DType::kF16 ? F16ToF32(bits) : Bf16ToF32(bits);
-  }
-  void Store(float value, std::uint8_t* to) const {
-    if (dtype == DType::kF32) {
-      std::memcpy(to, &value, sizeof value);
-      return;
-    }
-    const std::uint16_t bits = dtype == DType::kF16 ? F32ToF16(value) : F32ToBf16(value);
-    std::memcpy(to, &bits, sizeof bits);
-  }
-};
-
 // A source group may be several of the format's, which then have the same scale and bias.
 void TurnScales(const PackedTensors& source, std::int64_t first, std::int64_t count,
                 std::uint8_t* scales, std::uint8_t* biases) {
   const Format& format = source.format;
-  const Number number{format.scale_dtype};
   const Bytes size = DTypeBytes(format.scale_dtype);
   const int* shifts = ShiftsOf(source.packing.kind);
   const std::int64_t groups = source.k / format.group;
@@ -110,7 +88,8 @@ void TurnScales(const PackedTensors& source, std::int64_t first, std::int64_t co
       }
       const Bytes at = (row * groups + g) * size;
       std::memcpy(scales + at, scale, static_cast<size_t>(size));
-      number.Store(-static_cast<float>(zero) * number.Load(scale), biases + at);
+      const float step = LoadNumber(format.scale_dtype, scale);
+      StoreNumber(format.scale_dtype, -static_cast<float>(zero) * step, biases + at);
     }
   }
 }
@@ -152,13 +131,13 @@ WeightView ReadBlockScales(const PackedTensors& tensors, std::int64_t first, std
 WeightView ReadMatrixScale(const PackedTensors& tensors, std::int64_t first, std::int64_t count,
                            std::span<std::uint8_t> staging) {
   constexpr float kLargest = 2688;  // a code times a scale
-  constexpr Number kF32{DType::kF32};
   const RowBytes row = FormatRowBytes(tensors.format, tensors.k).value();
   const bool inverse = tensors.packing.kind == Packing::Kind::kInverseMatrixScale;
   for (std::int64_t i = 0; i < count; ++i) {
     const std::int64_t matrix = (first + i) / tensors.packing.matrix_rows;
-    const float stored = kF32.Load(tensors.biases.data() + matrix * row.biases);
-    kF32.Store(inverse ? 1 / stored : stored / kLargest, staging.data() + i * row.biases);
+    const float stored = LoadNumber(DType::kF32, tensors.biases.data() + matrix * row.biases);
+    StoreNumber(DType::kF32, inverse ? 1 / stored : stored / kLargest,
+                staging.data() + i * row.biases);
   }
   return {.format = tensors.format,
           .n = count,

@@ -1,5 +1,7 @@
 #include "checkpoint/quantization_config.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "checkpoint/quoted.h"
@@ -7,23 +9,12 @@
 namespace tonnage {
 namespace {
 
-struct ModeDefaults {
-  std::string_view mode;
-  std::int64_t bits;
-  std::int64_t group;
-};
-constexpr ModeDefaults kModes[] = {
-    {"affine", 4, 64}, {"mxfp4", 4, 32}, {"nvfp4", 4, 16}, {"mxfp8", 8, 32}};
-
 // The rule that an object states by itself: what it leaves out takes the defaults of its own mode,
 // never a parent's.
 Result<QuantRule> ParseRule(const Json& object) {
   QuantRule rule;
   ASSIGN_OR_RETURN(rule.mode, JsonString(object, "mode", "affine"));
-  const ModeDefaults* defaults = nullptr;
-  for (const ModeDefaults& row : kModes) {
-    if (row.mode == rule.mode) defaults = &row;
-  }
+  const QuantMode* defaults = FindQuantMode(rule.mode);
   if (defaults == nullptr)
     return Unsupported("the unknown quantization mode {}", Quoted(rule.mode));
   ASSIGN_OR_RETURN(rule.bits, JsonInt(object, "bits", defaults->bits));
@@ -32,6 +23,11 @@ Result<QuantRule> ParseRule(const Json& object) {
 }
 
 }  // namespace
+
+const QuantMode* FindQuantMode(std::string_view name) {
+  const auto it = std::ranges::find(kQuantModes, name, &QuantMode::name);
+  return it == std::end(kQuantModes) ? nullptr : &*it;
+}
 
 Result<QuantizationConfig> QuantizationConfig::Parse(const Json& config) {
   QuantizationConfig result;

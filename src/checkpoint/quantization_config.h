@@ -11,8 +11,23 @@
 #include "base/json.h"
 #include "base/result.h"
 #include "checkpoint/packing.h"
+#include "quant/format.h"
 
 namespace tonnage {
+
+// What MLX calls a mode. Affine has other widths and groups beside these; the others have none.
+struct QuantMode {
+  std::string_view name;
+  FormatKind kind;
+  std::int64_t bits;
+  std::int64_t group;
+};
+inline constexpr QuantMode kQuantModes[] = {{"affine", FormatKind::kAffine, 4, 64},
+                                            {"mxfp4", FormatKind::kMxfp4, 4, 32},
+                                            {"mxfp8", FormatKind::kMxfp8, 8, 32},
+                                            {"nvfp4", FormatKind::kNvfp4, 4, 16}};
+// nullptr when there is none of that name.
+const QuantMode* FindQuantMode(std::string_view name);
 
 struct QuantRule {
   std::string mode = "affine";

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "checkpoint/foreign_weights.h"
 #include "checkpoint/quoted.h"
+#include "checkpoint/tensor_table.h"
 
 namespace tonnage {
 namespace {
@@ -19,13 +20,6 @@ std::optional<FormatKind> PlainFormat(const SafetensorsType& type) {
   if (type.name == "F32") return FormatKind::kF32;
   if (type.name == "F16") return FormatKind::kF16;
   if (type.name == "BF16") return FormatKind::kBF16;
-  return std::nullopt;
-}
-
-std::optional<DType> ScaleDType(const SafetensorsType& type) {
-  if (type.name == "F32") return DType::kF32;
-  if (type.name == "F16") return DType::kF16;
-  if (type.name == "BF16") return DType::kBF16;
   return std::nullopt;
 }
 
@@ -78,27 +72,14 @@ WeightInfo GgufWeight(const GgufTensor& tensor) {
   return weight;
 }
 
-// MLX's modes beside affine, each with the one width and group that it has.
-struct FloatMode {
-  std::string_view name;
-  FormatKind kind;
-  int bits;
-  int group;
-};
-constexpr FloatMode kFloatModes[] = {{"mxfp4", FormatKind::kMxfp4, 4, 32},
-                                     {"mxfp8", FormatKind::kMxfp8, 8, 32},
-                                     {"nvfp4", FormatKind::kNvfp4, 4, 16}};
-const FloatMode* FindFloatMode(std::string_view name) {
-  const auto it = std::ranges::find(kFloatModes, name, &FloatMode::name);
-  return it == std::end(kFloatModes) ? nullptr : &*it;
-}
-
 // Why a rule cannot be followed, or nothing if it can.
 std::string UnsupportedRule(std::string_view name, const QuantRule& rule) {
   const auto because = [&](std::string_view reason) {
     return fmt::format("tensor {} {}", Quoted(name), reason);
   };
-  if (const FloatMode* mode = FindFloatMode(rule.mode)) {
+  const QuantMode* const mode = FindQuantMode(rule.mode);
+  CHECK(mode != nullptr) << rule.mode;
+  if (mode->kind != FormatKind::kAffine) {
     if (rule.bits == mode->bits && rule.group == mode->group) return "";
     return because(
         fmt::format("is quantized in mode {} of {} bits in groups of {}, which is not "
@@ -175,10 +156,7 @@ Result<DType> CheckAffinePart(const SafetensorsTensor* part, std::string_view su
                               const std::string& module, const Shape& shape,
                               const QuantRule& rule) {
   RETURN_IF_ERROR(CheckPart(part, suffix, module, shape, rule));
-  const std::optional<DType> dtype = ScaleDType(*part->type);
-  if (dtype) return *dtype;
-  return Unreadable("tensor {} has type {}; it must be F32, F16 or BF16", Quoted(part->name),
-                    part->type->name);
+  return RequireFloats(*part);
 }
 
 Status TakeAffineParts(const QuantizedLayer& layer, const std::string& module,
@@ -209,7 +187,7 @@ Status TakeFloatParts(const QuantizedLayer& layer, const std::string& module, co
                       layer.scales->type->name, rule.mode);
   }
   weight.scales = layer.scales->data;
-  weight.format = Format::Of(FindFloatMode(rule.mode)->kind);
+  weight.format = Format::Of(FindQuantMode(rule.mode)->kind);
   if (rule.mode != "nvfp4" || layer.global_scale == nullptr) return {};
   const std::int64_t matrix_rows =
       weight.shape.rank() < 2 ? 1 : weight.shape[weight.shape.rank() - 2];
@@ -241,12 +219,6 @@ Result<WeightInfo> CombineLayer(const QuantizedLayer& layer, const std::string& 
     RETURN_IF_ERROR(TakeFloatParts(layer, module, rule, weight));
   }
   return weight;
-}
-
-// The module that `name` belongs to as its `suffix`, or nothing.
-std::optional<std::string> ModuleOf(std::string_view name, std::string_view suffix) {
-  if (!name.ends_with(suffix)) return std::nullopt;
-  return std::string(name.substr(0, name.size() - suffix.size()));
 }
 
 // Whether the tensor is the scales, biases or global scale of a quantized layer's weight, which

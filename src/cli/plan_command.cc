@@ -57,14 +57,8 @@ Status ShowPlans(Runtime& runtime, const ModelOptions& options, bool json,
   ASSIGN_OR_RETURN(const LoadSettings asked, options.Settings());
   const LoadSettings settings = runtime.Complete(asked);
   const Available& available = runtime.available();
-  std::vector<LoadPlan> plans;
-  if (settings.context_tokens) {
-    ASSIGN_OR_RETURN(LoadPlan plan,
-                     PlanLoad(runtime.model(), runtime.backend(), settings, available));
-    plans.push_back(std::move(plan));
-  } else {
-    ASSIGN_OR_RETURN(plans, PlanRungs(runtime.model(), runtime.backend(), settings, available));
-  }
+  ASSIGN_OR_RETURN(const auto plans,
+                   PlanRungs(runtime.model(), runtime.backend(), settings, available));
   if (json) {
     fmt::print("{}\n", DumpJson(PlanJson(options.model, available, plans)));
   } else {

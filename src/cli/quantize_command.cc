@@ -1,7 +1,6 @@
 // quantize: a model written anew in another format, as mlx-lm or llama.cpp loads it.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cctype>
 #include <cstdio>
 #include <filesystem>
@@ -10,6 +9,7 @@
 #include <string>
 
 #include "base/cores.h"
+#include "checkpoint/quantization_config.h"
 #include "checkpoint/quoted.h"
 #include "checkpoint/store.h"
 #include "cli/commands.h"
@@ -42,16 +42,9 @@ Result<DType> ParseDType(std::string_view option, std::string_view word) {
   return InvalidArgument("{} {}: use float32, float16 or bfloat16", option, Quoted(word));
 }
 
-struct Mode {
-  std::string_view name;
-  std::int64_t bits;
-  std::int64_t group;
-};
-constexpr Mode kModes[] = {{"affine", 4, 64}, {"mxfp4", 4, 32}, {"mxfp8", 8, 32}, {"nvfp4", 4, 16}};
-
 Result<QuantRule> ParseRule(const QuantizeOptions& options) {
-  const auto mode = std::ranges::find(kModes, options.mode, &Mode::name);
-  if (mode == std::end(kModes)) {
+  const QuantMode* const mode = FindQuantMode(options.mode);
+  if (mode == nullptr) {
     return InvalidArgument("--mode {}: use affine, mxfp4, mxfp8, nvfp4 or none",
                            Quoted(options.mode));
   }

@@ -124,11 +124,12 @@ LoadSettings Runtime::Complete(LoadSettings settings) const {
 
 Result<Engine*> Runtime::Load(const LoadSettings& settings, const Environment& environment) {
   const LoadSettings complete = Complete(settings);
-  ASSIGN_OR_RETURN(const LoadPlan plan, PlanLoad(*model_, *backend_, complete, available_));
-  fmt::print(stderr, "[memory: {} quoted, {}]\n", FormatBytes(plan.quote.Total()),
-             DescribeLimits(limits_));
   ProgressLine progress("loading", environment.stderr_is_terminal);
   LoadHooks hooks;
+  hooks.planned = [&](const LoadPlan& plan) {
+    fmt::print(stderr, "[memory: {} quoted, {}]\n", FormatBytes(plan.quote.Total()),
+               DescribeLimits(limits_));
+  };
   hooks.progress = [&](Bytes done, Bytes total, std::string_view) { progress.Show(done, total); };
   ASSIGN_OR_RETURN(LoadedModel loaded,
                    LoadModel(*model_, *backend_, *allocator_, complete, available_, hooks));

@@ -2,14 +2,9 @@
 // the log goes to standard error. SIGTERM and SIGINT end it gracefully, a second one at once.
 #include <fmt/chrono.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <sys/eventfd.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <chrono>
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -19,6 +14,7 @@
 #include <vector>
 
 #include "cli/commands.h"
+#include "cli/interrupt.h"
 #include "cli/runtime.h"
 #include "engine/plan_json.h"
 #include "server/app.h"
@@ -54,53 +50,7 @@ struct ServeOptions {
   bool quiet = false;
 };
 
-// ---- Signals ------------------------------------------------------------------------------------
-
-// A signal handler can only reach what is global: where it says that it was called.
-volatile int stop_event = -1;
-
-void OnStop(int) {
-  const std::uint64_t one = 1;
-  (void)!write(stop_event, &one, sizeof(one));
-}
-
-// While it lives, SIGTERM and SIGINT are counted instead of ending the process.
-class StopSignals {
- public:
-  StopSignals() : event_(eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE)) {
-    CHECK_GE(event_, 0);
-    stop_event = event_;
-    struct sigaction action {};
-    action.sa_handler = OnStop;
-    action.sa_flags = SA_RESTART;
-    sigaction(SIGTERM, &action, &term_before_);
-    sigaction(SIGINT, &action, &int_before_);
-  }
-  ~StopSignals() {
-    sigaction(SIGTERM, &term_before_, nullptr);
-    sigaction(SIGINT, &int_before_, nullptr);
-    close(event_);
-  }
-  // Whether one came, waiting so long for it (-1: as long as it takes).
-  bool Wait(int timeout_ms) const {
-    pollfd ready{.fd = event_, .events = POLLIN, .revents = 0};
-    int count = 0;
-    do {
-      count = poll(&ready, 1, timeout_ms);
-    } while (count < 0 && errno == EINTR);
-    if (count != 1) return false;
-    std::uint64_t one = 0;
-    return read(event_, &one, sizeof(one)) == sizeof(one);
-  }
-
- private:
-  const int event_;
-  struct sigaction term_before_ {};
-  struct sigaction int_before_ {};
-};
-
-// ---- What the options say
-// ------------------------------------------------------------------------
+// ---- What the options say -----------------------------------------------------------------------
 
 Result<std::vector<std::string>> ReadApiKeys(const ServeOptions& options,
                                              const Environment& environment) {
@@ -140,8 +90,7 @@ Result<LoadSettings> ChooseSettings(const ServeOptions& options, Runtime& runtim
   return settings;
 }
 
-// ---- The server
-// ----------------------------------------------------------------------------------
+// ---- The server ---------------------------------------------------------------------------------
 
 std::int64_t UnixSeconds() {
   return std::chrono::duration_cast<std::chrono::seconds>(
@@ -186,21 +135,14 @@ class ModelServer {
 
 Result<Json> PlanFor(const ServeOptions& options, Runtime& runtime, const PlanQuery& query) {
   ModelOptions model = options.model;
-  if (query.context_tokens) model.context_tokens = query.context_tokens;
+  model.context_tokens = query.context_tokens;
   if (query.slots) model.slots = *query.slots;
   if (query.kv_dtype) model.kv_dtype = *query.kv_dtype;
   ASSIGN_OR_RETURN(LoadSettings settings, model.Settings());
   settings.queue = options.queue;
   settings = runtime.Complete(settings);
-  std::vector<LoadPlan> plans;
-  if (query.context_tokens) {
-    ASSIGN_OR_RETURN(LoadPlan plan,
-                     PlanLoad(runtime.model(), runtime.backend(), settings, runtime.available()));
-    plans.push_back(std::move(plan));
-  } else {
-    ASSIGN_OR_RETURN(plans,
-                     PlanRungs(runtime.model(), runtime.backend(), settings, runtime.available()));
-  }
+  ASSIGN_OR_RETURN(const auto plans,
+                   PlanRungs(runtime.model(), runtime.backend(), settings, runtime.available()));
   return PlanJson(options.names.front(), runtime.available(), plans);
 }
 
@@ -311,8 +253,7 @@ Status Serve(ServeOptions options, const Environment& environment) {
   return {};
 }
 
-// ---- The options
-// ---------------------------------------------------------------------------------
+// ---- The options --------------------------------------------------------------------------------
 
 void AddAddress(CLI::App& app, ServeOptions& options) {
   constexpr const char* kGroup = "Where and for whom";

@@ -27,9 +27,9 @@ Format PlainFormat(DType dtype) {
 }
 
 Format FormatOf(const QuantRule& rule, DType scale_dtype) {
-  if (rule.mode == "mxfp4") return Format::Of(FormatKind::kMxfp4);
-  if (rule.mode == "mxfp8") return Format::Of(FormatKind::kMxfp8);
-  if (rule.mode == "nvfp4") return Format::Of(FormatKind::kNvfp4);
+  const QuantMode* const mode = FindQuantMode(rule.mode);
+  CHECK(mode != nullptr) << rule.mode;
+  if (mode->kind != FormatKind::kAffine) return Format::Of(mode->kind);
   return Format::Affine(static_cast<int>(rule.bits), static_cast<int>(rule.group), scale_dtype);
 }
 

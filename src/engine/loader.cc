@@ -9,6 +9,8 @@
 namespace tonnage {
 namespace {
 
+static_assert(kBlockRows % kStoreBlockRows == 0, "what a source reads is whole blocks of a store");
+
 // Whole pages wherever this runs, so that the staging buffer takes what was quoted.
 constexpr Bytes kLargestPageBytes = 64 * kKiB;
 
@@ -181,11 +183,9 @@ Result<LoadPlan> PlanLoad(const OpenedModel& model, const Backend& backend,
 
 Result<std::vector<LoadPlan>> PlanRungs(const OpenedModel& model, const Backend& backend,
                                         const LoadSettings& settings, const Available& available) {
-  LoadSettings any_context = settings;
-  any_context.context_tokens.reset();
-  ASSIGN_OR_RETURN(const Blueprint blueprint, Blueprint::Make(model, backend, any_context));
-  const std::int64_t limit =
-      std::max(model.model.info.context_limit, blueprint.settings().context_tokens);
+  ASSIGN_OR_RETURN(const Blueprint blueprint, Blueprint::Make(model, backend, settings));
+  const std::int64_t limit = settings.context_tokens.value_or(
+      std::max(model.model.info.context_limit, blueprint.settings().context_tokens));
   std::vector<LoadPlan> rungs;
   ServingSettings serving = blueprint.settings();
   for (bool last = false; !last; serving.context_tokens *= 2) {
@@ -203,6 +203,7 @@ Result<LoadedModel> LoadModel(const OpenedModel& model, Backend& backend, Alloca
   ASSIGN_OR_RETURN(const Blueprint blueprint, Blueprint::Make(model, backend, settings));
   const ServingSettings& serving = blueprint.settings();
   ASSIGN_OR_RETURN(const LoadPlan plan, blueprint.Plan(serving, available));
+  if (hooks.planned) hooks.planned(plan);
   if (plan.refusal) return Error(Code::kRefused, plan.refusal->Message());
 
   const ProgramSpec spec = blueprint.Spec(serving);

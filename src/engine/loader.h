@@ -48,11 +48,14 @@ struct LoadPlan {
 Result<LoadPlan> PlanLoad(const OpenedModel& model, const Backend& backend,
                           const LoadSettings& settings, const Available& available);
 
-// The same for 8,192 tokens of context, twice that, and so on to the model's limit.
+// The same for 8,192 tokens of context, twice that, and so on to the model's limit; only for the
+// context that `settings` ask for, where they do.
 Result<std::vector<LoadPlan>> PlanRungs(const OpenedModel& model, const Backend& backend,
                                         const LoadSettings& settings, const Available& available);
 
 struct LoadHooks {
+  // Called once, before anything is taken, and also when the plan is refused.
+  std::function<void(const LoadPlan&)> planned = {};
   // Called with the checkpoint's bytes that are in place, of all, and the weight that comes next.
   std::function<void(Bytes done, Bytes total, std::string_view weight)> progress = {};
   const std::atomic<bool>* cancelled = nullptr;

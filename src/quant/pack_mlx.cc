@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "quant/minifloat.h"
 #include "quant/rounding.h"
+#include "tensor/numbers.h"
 
 namespace tonnage::internal {
 namespace {
@@ -18,15 +19,6 @@ constexpr std::size_t kLargestGroup = 128;
 constexpr float kFarAbove = 2;
 // Minima and maxima are kept in this many lanes, which become a vector.
 constexpr std::size_t kLanes = 8;
-
-void StoreFloat(DType dtype, float value, std::uint8_t* at, std::size_t index) {
-  if (dtype == DType::kF32) {
-    std::memcpy(at + 4 * index, &value, 4);
-    return;
-  }
-  const std::uint16_t bits = dtype == DType::kF16 ? F32ToF16(value) : F32ToBf16(value);
-  std::memcpy(at + 2 * index, &bits, 2);
-}
 
 // Closes the gaps between 8 codes, a byte each: pairs, then fours, then all.
 template <int kBits>
@@ -174,12 +166,11 @@ float ScaleDown(float w, float scale, float inverse) {
 template <bool kGpu, DType kSource>
 void PackFloatRow(FormatKind kind, std::span<const float> row, std::uint8_t* data,
                   std::uint8_t* scales) {
+  constexpr DType kScale = kGpu ? DType::kF32 : kSource;
   const std::size_t group = kind == FormatKind::kNvfp4 ? 16 : 32;
   const bool wide = kind == FormatKind::kMxfp8;
   for (; !row.empty(); row = row.subspan(group)) {
-    const float s = RoundTo < kGpu
-                        ? DType::kF32
-                        : kSource > (LargestMagnitude(row.first(group)) / (wide ? 448 : 6));
+    const float s = RoundTo<kScale>(LargestMagnitude(row.first(group)) / (wide ? 448 : 6));
     const FloatScale scale = kind == FormatKind::kNvfp4 ? AsE4m3(s) : PowerOfTwo(s, kGpu);
     *scales++ = scale.code;
     const float inverse = scale.value == 0 ? 0 : 1 / scale.value;
@@ -226,14 +217,15 @@ void PackBits(const std::uint8_t* codes, std::size_t count, int bits, std::uint8
 void PackAffine(const Format& format, PackProfile profile, std::span<const float> row,
                 std::uint8_t* data, std::uint8_t* scales, std::uint8_t* biases) {
   const auto group = static_cast<std::size_t>(format.group);
+  const auto size = static_cast<std::size_t>(DTypeBytes(format.scale_dtype));
   CHECK_LE(group, kLargestGroup);
   const bool gpu = profile == PackProfile::kMlxGpu;
   const auto highest = static_cast<float>((1 << format.bits) - 1);
   for (std::size_t index = 0; !row.empty(); ++index, row = row.subspan(group)) {
     const std::span<const float> w = row.first(group);
     const AffineScale s = FindAffineScale(RangeOf(w, gpu ? 0 : -kInfinity), highest, gpu);
-    StoreFloat(format.scale_dtype, s.scale, scales, index);
-    StoreFloat(format.scale_dtype, s.bias, biases, index);
+    StoreNumber(format.scale_dtype, s.scale, scales + index * size);
+    StoreNumber(format.scale_dtype, s.bias, biases + index * size);
     std::uint8_t codes[kLargestGroup];
     if (gpu) {
       FindAffineCodes<true>(w, s, highest, codes);

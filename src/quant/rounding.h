@@ -48,7 +48,7 @@ inline float RoundToBf16(float value) {
   return value == value ? rounded : value;
 }
 
-// `round` as a type, so that loops can be instantiated for each.
+// One of them by the type to round to, so that loops can be instantiated for each.
 template <DType kDType>
 float RoundTo(float value) {
   if constexpr (kDType == DType::kF16) return RoundToF16(value);

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "quant/block_scales.h"
 #include "quant/minifloat.h"
+#include "tensor/numbers.h"
 
 namespace tonnage {
 namespace {
@@ -20,25 +21,12 @@ std::uint16_t LoadU16(const std::uint8_t* from) {
 
 float LoadF16(const std::uint8_t* from) { return F16ToF32(LoadU16(from)); }
 
-float LoadFloat(DType dtype, const std::uint8_t* at, size_t index) {
-  switch (dtype) {
-    case DType::kF32: {
-      float value;
-      std::memcpy(&value, at + 4 * index, sizeof value);
-      return value;
-    }
-    case DType::kF16:
-      return LoadF16(at + 2 * index);
-    case DType::kBF16:
-      return Bf16ToF32(LoadU16(at + 2 * index));
-    default:
-      CHECK(false) << DTypeName(dtype) << " holds no floats";
-      return 0;
-  }
+float NumberAt(DType dtype, const std::uint8_t* row, size_t index) {
+  return LoadNumber(dtype, row + index * static_cast<size_t>(DTypeBytes(dtype)));
 }
 
 void UnpackFloats(DType dtype, const std::uint8_t* row, std::span<float> out) {
-  for (size_t i = 0; i < out.size(); ++i) out[i] = LoadFloat(dtype, row, i);
+  for (size_t i = 0; i < out.size(); ++i) out[i] = NumberAt(dtype, row, i);
 }
 
 // --- GGUF: blocks of 32 ---
@@ -230,8 +218,8 @@ struct RowParts {
 void UnpackAffine(const Format& format, const RowParts& row, std::span<float> out) {
   const auto bits = static_cast<size_t>(format.bits), group = static_cast<size_t>(format.group);
   for (size_t begin = 0; begin < out.size(); begin += group) {
-    const float scale = LoadFloat(format.scale_dtype, row.scales, begin / group);
-    const float bias = LoadFloat(format.scale_dtype, row.biases, begin / group);
+    const float scale = NumberAt(format.scale_dtype, row.scales, begin / group);
+    const float bias = NumberAt(format.scale_dtype, row.biases, begin / group);
     for (size_t i = begin; i < begin + group; ++i) {
       const size_t byte = i * bits / 8, shift = i * bits % 8;
       unsigned word = row.data[byte];
@@ -270,7 +258,7 @@ void UnpackNvfp4(const RowParts& row, float factor, std::span<float> out) {
 void UnpackFp8(const Format& format, const RowParts& row, std::span<float> out) {
   const auto group = static_cast<size_t>(format.group);
   for (size_t begin = 0; begin < out.size(); begin += group) {
-    const float scale = LoadFloat(format.scale_dtype, row.scales, begin / group);
+    const float scale = NumberAt(format.scale_dtype, row.scales, begin / group);
     for (size_t i = begin; i < begin + group; ++i) out[i] = E4m3ToF32(row.data[i]) * scale;
   }
 }
@@ -325,7 +313,7 @@ void UnpackRow(const WeightView& weight, std::int64_t index, std::span<float> ou
     case FormatKind::kNvfp4:
       return UnpackNvfp4(row, 1, out);
     case FormatKind::kNvfp4Global:
-      return UnpackNvfp4(row, LoadFloat(DType::kF32, row.biases, 0), out);
+      return UnpackNvfp4(row, NumberAt(DType::kF32, row.biases, 0), out);
     case FormatKind::kFp8:
       return UnpackFp8(weight.format, row, out);
   }

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/json.h"
-#include "server/testing.h"
+#include "server/http/testing.h"
 
 namespace tonnage {
 namespace {
@@ -37,14 +37,14 @@ class AppTest : public testing::Test {
   }
   http::Response Ask(std::string method, std::string path, http::Headers headers = {},
                      std::string body = {}) {
-    const auto responder = std::make_shared<FakeResponder>();
+    const auto responder = std::make_shared<http::FakeResponder>();
     app_->handler()({.method = std::move(method),
                      .path = std::move(path),
                      .query = {},
                      .headers = std::move(headers),
                      .body = std::move(body)},
                     responder);
-    return responder->Wait();
+    return responder->WaitForEnd();
   }
   static std::string MessageOf(const http::Response& response) {
     return ParseJson(response.body).value()["error"]["message"];
@@ -66,15 +66,15 @@ TEST_F(AppTest, RoutesByMethodAndPath) {
   EXPECT_EQ(MessageOf(missing), "nothing is at /nothing");
   const http::Response wrong = Ask("GET", "/echo");
   EXPECT_EQ(wrong.status, 405);
-  EXPECT_EQ(HeaderOf(wrong, "Allow"), "POST");
+  EXPECT_EQ(http::HeaderOf(wrong, "Allow"), "POST");
 }
 
 TEST_F(AppTest, EveryAnswerHasAnIdAndALineInTheLog) {
   Make();
-  EXPECT_EQ(HeaderOf(Ask("GET", "/health"), "X-Request-Id"), "req-0000000000000abc");
-  EXPECT_EQ(HeaderOf(Ask("GET", "/health", {{"x-request-id", "mine-1.2"}}), "X-Request-Id"),
+  EXPECT_EQ(http::HeaderOf(Ask("GET", "/health"), "X-Request-Id"), "req-0000000000000abc");
+  EXPECT_EQ(http::HeaderOf(Ask("GET", "/health", {{"x-request-id", "mine-1.2"}}), "X-Request-Id"),
             "mine-1.2");
-  EXPECT_THAT(HeaderOf(Ask("GET", "/health", {{"X-Request-Id", "a b\r\n"}}), "X-Request-Id"),
+  EXPECT_THAT(http::HeaderOf(Ask("GET", "/health", {{"X-Request-Id", "a b\r\n"}}), "X-Request-Id"),
               StartsWith("req-"));
   Ask("GET", "/new\nline");
   ASSERT_EQ(log_.size(), 4u);
@@ -87,7 +87,7 @@ TEST_F(AppTest, KeysAreWantedButForProbes) {
   Make({.api_keys = {"first", "second"}});
   const http::Response refused = Ask("POST", "/echo");
   EXPECT_EQ(refused.status, 401);
-  EXPECT_EQ(HeaderOf(refused, "WWW-Authenticate"), "Bearer");
+  EXPECT_EQ(http::HeaderOf(refused, "WWW-Authenticate"), "Bearer");
   EXPECT_EQ(ParseJson(refused.body).value()["error"]["code"], "invalid_api_key");
   for (const char* wrong : {"Bearer ", "Bearer firs", "Bearer firstt", "Basic first", "first"}) {
     EXPECT_EQ(Ask("POST", "/echo", {{"Authorization", wrong}}).status, 401) << wrong;
@@ -101,7 +101,7 @@ TEST_F(AppTest, PagesOfOtherOriginsAreRefusedUnlessAllowed) {
   Make({.cors_origins = {"https://good.example"}});
   const http::Response good = Ask("POST", "/echo", {{"Origin", "https://good.example"}});
   EXPECT_EQ(good.status, 200);
-  EXPECT_EQ(HeaderOf(good, "Access-Control-Allow-Origin"), "https://good.example");
+  EXPECT_EQ(http::HeaderOf(good, "Access-Control-Allow-Origin"), "https://good.example");
   EXPECT_EQ(Ask("POST", "/echo", {{"Origin", "https://bad.example"}}).status, 403);
   EXPECT_EQ(Ask("POST", "/echo", {{"Origin", "null"}}).status, 403);
   EXPECT_EQ(Ask("POST", "/echo", {{"Origin", "http://127.0.0.1:8080"}, {"Host", "127.0.0.1:8080"}})
@@ -112,8 +112,8 @@ TEST_F(AppTest, PagesOfOtherOriginsAreRefusedUnlessAllowed) {
                                    {"Access-Control-Request-Headers", "authorization"}};
   const http::Response asked = Ask("OPTIONS", "/echo", preflight);
   EXPECT_EQ(asked.status, 204);
-  EXPECT_EQ(HeaderOf(asked, "Access-Control-Allow-Headers"), "authorization");
-  EXPECT_THAT(HeaderOf(asked, "Access-Control-Allow-Methods"), HasSubstr("POST"));
+  EXPECT_EQ(http::HeaderOf(asked, "Access-Control-Allow-Headers"), "authorization");
+  EXPECT_THAT(http::HeaderOf(asked, "Access-Control-Allow-Methods"), HasSubstr("POST"));
 }
 
 TEST_F(AppTest, PreflightsNeedNoKey) {
@@ -127,23 +127,23 @@ TEST_F(AppTest, PreflightsNeedNoKey) {
 
 TEST_F(AppTest, DrainingRefusesNewRequestsAndCountsTheOldOnes) {
   App& app = Make();
-  const auto responder = std::make_shared<FakeResponder>();
+  const auto responder = std::make_shared<http::FakeResponder>();
   app.handler()({.method = "POST", .path = "/keep", .query = {}}, responder);
   EXPECT_EQ(app.in_flight(), 1);
   app.Drain();
   const http::Response refused = Ask("POST", "/echo");
   EXPECT_EQ(refused.status, 503);
-  EXPECT_EQ(HeaderOf(refused, "Retry-After"), "5");
+  EXPECT_EQ(http::HeaderOf(refused, "Retry-After"), "5");
   EXPECT_EQ(Ask("GET", "/health").status, 200);
   EXPECT_EQ(app.in_flight(), 1);
   kept_->Reply({.body = "late"});
-  EXPECT_EQ(responder->Wait().body, "late");
+  EXPECT_EQ(responder->WaitForEnd().body, "late");
   EXPECT_EQ(app.in_flight(), 0);
 }
 
 TEST_F(AppTest, ARequestThatIsDroppedOrWhoseClientGoesIsNotCountedForEver) {
   App& app = Make();
-  const auto responder = std::make_shared<FakeResponder>();
+  const auto responder = std::make_shared<http::FakeResponder>();
   app.handler()({.method = "POST", .path = "/keep", .query = {}}, responder);
   responder->Leave();
   kept_.reset();

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "server/openai/common_fields.h"
 #include "server/openai/errors.h"
 
 namespace tonnage {
@@ -11,7 +12,6 @@ namespace {
 
 // A step takes at most seconds; one that takes this long does not end.
 constexpr std::chrono::seconds kHeartbeat{60};
-constexpr std::size_t kMaxIds = 1 << 20;
 constexpr std::string_view kModelField = "model";
 
 using Respond = std::function<Result<Json>(const Json& body)>;
@@ -29,8 +29,7 @@ http::Response ReplyOf(const Result<Json>& result) {
 
 Result<Json> RespondTo(std::string_view text, const Respond& respond) {
   if (text.empty()) return respond(Json::object());
-  ASSIGN_OR_RETURN(const Json body, ParseJson(text));
-  if (!body.is_object()) return InvalidArgument("the body must be a JSON object");
+  ASSIGN_OR_RETURN(const Json body, openai::ParseBody(text));
   return respond(body);
 }
 
@@ -89,7 +88,6 @@ Result<Json> Detokenize(const ModelDirectory& models, const Json& body) {
   ASSIGN_OR_RETURN(const bool skip_special, JsonBool(body, "skip_special", false));
   const Json* tokens = JsonFind(body, "tokens");
   if (tokens == nullptr) return InvalidArgument("`tokens` is missing").About("tokens");
-  if (tokens->size() > kMaxIds) return InvalidArgument("`tokens` are more than {}", kMaxIds);
   ASSIGN_OR_RETURN(const auto ids, IdsFromJson(*tokens));
   ASSIGN_OR_RETURN(std::string text, engine->text().tokenizer->Decode(ids, skip_special));
   return Json{{"content", std::move(text)}};

@@ -5,8 +5,8 @@
 
 #include "engine/engine.h"
 #include "engine/testing.h"
+#include "server/http/testing.h"
 #include "server/served_models.h"
-#include "server/testing.h"
 
 namespace tonnage {
 namespace {
@@ -33,7 +33,7 @@ class OwnRoutesTest : public testing::Test {
   }
   http::Response Ask(std::string_view method, std::string_view path, std::string body = {},
                      std::string query = {}) {
-    const auto responder = std::make_shared<FakeResponder>();
+    const auto responder = std::make_shared<http::FakeResponder>();
     for (const http::Route& route : routes_) {
       if (route.method == method && route.path == path) {
         route.handler({.method = std::string(method),
@@ -42,7 +42,7 @@ class OwnRoutesTest : public testing::Test {
                        .headers = {},
                        .body = std::move(body)},
                       responder);
-        return responder->Wait();
+        return responder->WaitForEnd();
       }
     }
     return {.status = 0};
@@ -80,6 +80,9 @@ TEST_F(OwnRoutesTest, TokensThereAndBack) {
   ExpectRefused("/detokenize", R"({"tokens": [1.5]})", "");
   ExpectRefused("/detokenize", "[]", "must be a JSON object");
   ExpectRefused("/detokenize", "{", "");
+  std::string many = "[1";
+  for (int i = 0; i < 1 << 20; ++i) many += ",1";
+  ExpectRefused("/detokenize", "{\"tokens\": " + many + "]}", "values");
   EXPECT_EQ(Ask("POST", "/tokenize", R"({"model": "other", "content": "x"})").status, 404);
 }
 

@@ -1,5 +1,6 @@
 #include "server/side_jobs.h"
 
+#include <exception>
 #include <utility>
 
 namespace tonnage {
@@ -38,7 +39,10 @@ void SideJobs::Work() {
       job = std::move(waiting_.front());
       waiting_.pop_front();
     }
-    job();
+    try {
+      job();
+    } catch (const std::exception&) {  // the job is over, and lets go of what it was to answer
+    }
   }
 }
 

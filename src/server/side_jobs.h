@@ -17,7 +17,7 @@ class SideJobs {
   explicit SideJobs(size_t most_waiting = 64);
   ~SideJobs();  // drops what has not begun
 
-  // Busy when too many wait.
+  // Busy when too many wait. A job that throws is dropped.
   Status Post(std::function<void()> job);
 
  private:

@@ -14,12 +14,10 @@
 
 namespace tonnage {
 
-// How much this step has of everything that its time depends on.
+// How many rows this step has.
 struct StepSize {
   std::int64_t rows = 0;
   std::int64_t logit_rows = 0;
-  std::int64_t sequences = 0;
-  std::int64_t context_tokens = 0;  // of its longest sequence
   std::int64_t RowsOf(Extent extent) const {
     return extent == Extent::kStepRows ? rows : logit_rows;
   }

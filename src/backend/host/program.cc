@@ -1,25 +1,9 @@
 #include "backend/host/program.h"
 
-#include <algorithm>
-
 #include "backend/host/launch_list.h"
 #include "base/check.h"
 
 namespace tonnage {
-namespace {
-
-StepSize SizeOf(const StepInputs& inputs) {
-  StepSize size{.rows = static_cast<std::int64_t>(inputs.tokens.size()),
-                .logit_rows = static_cast<std::int64_t>(inputs.logit_rows.size())};
-  for (size_t row = 0; row < inputs.slots.size(); ++row) {
-    if (row == 0 || inputs.slots[row] != inputs.slots[row - 1]) ++size.sequences;
-    size.context_tokens =
-        std::max<std::int64_t>(size.context_tokens, inputs.positions[row] + std::int64_t{1});
-  }
-  return size;
-}
-
-}  // namespace
 
 Result<ProgramBuffers> ProgramBuffers::Allocate(const HostPlan& plan, Allocator& allocator) {
   ProgramBuffers buffers;
@@ -58,7 +42,8 @@ Result<Event> HostProgram::Submit(const StepInputs& inputs) {
   RETURN_IF_ERROR(queue_.Wait(last_));
   RETURN_IF_ERROR(checker_.Check(inputs));
   CopyInputs(inputs, plan_.workspace, buffers_.workspace.data());
-  size_ = SizeOf(inputs);
+  size_ = {.rows = static_cast<std::int64_t>(inputs.tokens.size()),
+           .logit_rows = static_cast<std::int64_t>(inputs.logit_rows.size())};
   last_ = queue_.Push(*this);
   return last_;
 }

@@ -11,6 +11,7 @@ namespace {
 
 constexpr Bytes kLargestFileBytes = Bytes{1} << 44;  // far beyond any, and sums stay in range
 constexpr size_t kMostFiles = 100'000;
+constexpr size_t kValuesPerFile = 32;  // a row has ten or so, and what describes the model is less
 
 Result<File> ParseFile(const Json& row) {
   File file;
@@ -42,7 +43,7 @@ bool IsHex(std::string_view text, size_t count) {
 }
 
 Result<Listing> ParseListing(std::string_view text) {
-  ASSIGN_OR_RETURN(const Json json, ParseJson(text));
+  ASSIGN_OR_RETURN(const Json json, ParseJson(text, {.values = kMostFiles * kValuesPerFile}));
   Listing listing;
   ASSIGN_OR_RETURN(listing.commit, JsonString(json, "sha", ""));
   const Json* siblings = JsonFind(json, "siblings");

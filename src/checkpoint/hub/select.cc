@@ -1,12 +1,12 @@
 #include "checkpoint/hub/select.h"
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <string>
 #include <string_view>
 
 #include "checkpoint/quoted.h"
+#include "checkpoint/shards.h"
 
 namespace tonnage::hub {
 namespace {
@@ -80,21 +80,6 @@ struct Choice {
   }
 };
 
-// Takes `-00001-of-00003` off a stem; the 3, or 1 when there is nothing to take.
-int CutParts(std::string_view& stem) {
-  constexpr std::string_view kPattern = "-ddddd-of-ddddd";
-  if (stem.size() <= kPattern.size()) return 1;
-  const std::string_view end = stem.substr(stem.size() - kPattern.size());
-  for (size_t i = 0; i < kPattern.size(); ++i) {
-    const bool digit = std::isdigit(static_cast<unsigned char>(end[i])) != 0;
-    if (kPattern[i] == 'd' ? !digit : end[i] != kPattern[i]) return 1;
-  }
-  stem.remove_suffix(kPattern.size());
-  int parts = 1;
-  std::from_chars(end.data() + end.size() - 5, end.data() + end.size(), parts);
-  return parts;
-}
-
 // Projectors of images go with a model and are none.
 std::vector<Choice> GgufChoices(const Listing& listing) {
   std::map<std::pair<std::string, int>, Choice> choices;
@@ -102,7 +87,12 @@ std::vector<Choice> GgufChoices(const Listing& listing) {
     if (!file.path.ends_with(kGguf) || BaseName(file.path).starts_with("mmproj")) continue;
     std::string_view stem = file.path;
     stem.remove_suffix(kGguf.size());
-    const int parts = CutParts(stem);
+    int parts = 1;
+    const auto part = ParseNumberedName(file.path, kGguf);
+    if (part && part->prefix.size() > 1 && part->prefix.ends_with('-')) {
+      stem = stem.substr(0, part->prefix.size() - 1);
+      parts = part->count;
+    }
     Choice& choice = choices[{std::string(stem), parts}];
     choice.stem = stem;
     choice.parts = parts;

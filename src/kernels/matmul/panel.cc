@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "kernels/matmul/pack_panel.h"
 #include "quant/minifloat.h"
+#include "tensor/numbers.h"
 
 namespace tonnage {
 namespace {
@@ -44,17 +45,6 @@ Bytes ScaleBytes(const PanelLayout& layout) {
   return 0;
 }
 
-float ReadNumber(const std::uint8_t* data, std::int64_t index, DType dtype) {
-  if (dtype == DType::kF32) {
-    float value;
-    std::memcpy(&value, data + index * 4, 4);
-    return value;
-  }
-  std::uint16_t bits;
-  std::memcpy(&bits, data + index * 2, 2);
-  return dtype == DType::kF16 ? F16ToF32(bits) : Bf16ToF32(bits);
-}
-
 // One row of a chunk.
 struct LaneReader {
   const Format& format;
@@ -71,7 +61,8 @@ struct LaneReader {
 
  private:
   float Number(std::int64_t vector) const {
-    return ReadNumber(chunk, vector * kPanelRows + lane, layout.scale_dtype);
+    const DType dtype = layout.scale_dtype;
+    return LoadNumber(dtype, chunk + (vector * kPanelRows + lane) * DTypeBytes(dtype));
   }
   // Byte `index` behind `numbers` vectors of d and m.
   int Byte(std::int64_t numbers, std::int64_t index) const {
@@ -253,7 +244,8 @@ void UnpackPanelRow(const Format& format, std::int64_t k, const std::uint8_t* da
     const DType dtype = layout.kind == PanelKind::kF32   ? DType::kF32
                         : layout.kind == PanelKind::kF16 ? DType::kF16
                                                          : DType::kBF16;
-    for (std::int64_t i = 0; i < k; ++i) out[i] = ReadNumber(panel, i * kPanelRows + lane, dtype);
+    for (std::int64_t i = 0; i < k; ++i)
+      out[i] = LoadNumber(dtype, panel + (i * kPanelRows + lane) * DTypeBytes(dtype));
     return;
   }
   LaneReader reader{format, layout, panel, lane};

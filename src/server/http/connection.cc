@@ -79,7 +79,10 @@ class Connection final : public ConnectionHandle,
       : context_(std::move(context)), stream_(std::move(stream)), timer_(stream_.get_executor()) {
     context_->connections.fetch_add(1);
   }
-  ~Connection() override { context_->connections.fetch_sub(1); }
+  ~Connection() override {
+    Uncount();  // where an exception left a request unanswered
+    context_->connections.fetch_sub(1);
+  }
 
   void Start() override {
     OnStrand([this] {

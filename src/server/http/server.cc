@@ -6,11 +6,13 @@
 #include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/ssl/context.hpp>
 #include <chrono>
+#include <exception>
 #include <filesystem>
 #include <mutex>
 #include <thread>
 #include <vector>
 
+#include "base/exhaustion.h"
 #include "server/http/connection.h"
 
 namespace tonnage::http {
@@ -72,8 +74,10 @@ class Server::Impl {
   Status Start() {
     ASSIGN_OR_RETURN(tls_, MakeTls(options_));
     RETURN_IF_ERROR(options_.unix_socket.empty() ? ListenTcp() : ListenUnix());
-    for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { io_.run(); });
-    return {};
+    return OrExhausted([&]() -> Status {
+      for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { Serve(); });
+      return {};
+    });
   }
 
   const std::string& url() const { return url_; }
@@ -97,6 +101,18 @@ class Server::Impl {
   }
 
  private:
+  // What throws, a handler or the system that has no more memory, costs its own request: the last
+  // references to that go with the exception, and it is answered as dropped.
+  void Serve() {
+    for (;;) {
+      try {
+        io_.run();
+        return;
+      } catch (const std::exception&) {
+      }
+    }
+  }
+
   Status ListenTcp() {
     error_code error;
     const auto address = asio::ip::make_address(options_.address, error);
@@ -124,17 +140,25 @@ class Server::Impl {
     return {};
   }
 
-  // Every connection gets a strand of its own.
+  // Every connection gets a strand of its own. A server that stopped waiting for clients would be
+  // down, so that where memory is short, it tries again.
   template <typename Acceptor>
   void Accept(Acceptor& acceptor) {
-    acceptor.async_accept(asio::any_io_executor(asio::make_strand(io_)),
-                          [this, &acceptor](error_code error, auto socket) {
-                            if (error == asio::error::operation_aborted || !acceptor.is_open())
-                              return;
-                            if (!error && connections() < options_.limits.connections)
-                              Add(std::move(socket));
-                            Accept(acceptor);
-                          });
+    const auto wait = [&]() -> Status {
+      acceptor.async_accept(asio::any_io_executor(asio::make_strand(io_)),
+                            [this, &acceptor](error_code error, auto socket) {
+                              Accepted(acceptor, error, std::move(socket));
+                            });
+      return {};
+    };
+    while (!OrExhausted(wait).ok()) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+
+  template <typename Acceptor, typename Socket>
+  void Accepted(Acceptor& acceptor, error_code error, Socket socket) {
+    if (error == asio::error::operation_aborted || !acceptor.is_open()) return;
+    Accept(acceptor);
+    if (!error && connections() < options_.limits.connections) Add(std::move(socket));
   }
 
   void Add(Tcp::socket socket) {

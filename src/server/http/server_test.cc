@@ -11,6 +11,8 @@
 #include <chrono>
 #include <cstring>
 #include <future>
+#include <new>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -215,6 +217,28 @@ TEST(HttpServer, ADroppedRequestIsAnswered) {
   Client client(server->url());
   client.Send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
   EXPECT_NE(client.ReadUntil("without an answer").find("HTTP/1.1 500"), std::string::npos);
+}
+
+TEST(HttpServer, AHandlerThatThrowsCostsItsOwnRequest) {
+  auto server = StartServer([](Request request, std::shared_ptr<Responder> responder) {
+    if (request.path == "/reply") throw std::bad_alloc();
+    if (request.path == "/stream") {
+      responder->Begin({.status = 200, .content_type = "text/plain", .body = "x", .headers = {}});
+      throw std::runtime_error("half way");
+    }
+    Echo(std::move(request), std::move(responder));
+  });
+  for (int i = 0; i < 5; ++i) {  // more often than the server has threads
+    Client client(server->url());
+    client.Send("GET /reply HTTP/1.1\r\nHost: h\r\n\r\n");
+    EXPECT_NE(client.ReadUntil("without an answer").find("HTTP/1.1 500"), std::string::npos);
+    client.Send("GET /next HTTP/1.1\r\nHost: h\r\n\r\n");
+    EXPECT_NE(client.ReadUntil("/next? "), "") << "on the same connection";
+    client.Send("GET /stream HTTP/1.1\r\nHost: h\r\n\r\n");
+    EXPECT_EQ(client.ReadAll().find("\r\n0\r\n\r\n"), std::string::npos)
+        << "a stream that is cut looks whole";
+  }
+  EXPECT_EQ(server->Drain(5000), 0);
 }
 
 TEST(HttpServer, RefusesWhatIsTooLargeTooSlowOrMalformed) {

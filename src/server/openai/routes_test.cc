@@ -13,9 +13,9 @@ namespace {
 using testing::HasSubstr;
 
 Json Body(FakeResponder& client) {
-  client.WaitForEnd();
-  auto json = ParseJson(client.body());
-  EXPECT_TRUE(json.ok()) << client.body();
+  const std::string body = client.WaitForEnd().body;
+  auto json = ParseJson(body);
+  EXPECT_TRUE(json.ok()) << body;
   return json.ok() ? std::move(*json) : Json();
 }
 
@@ -41,7 +41,7 @@ TEST(OpenAiRoutes, ChatAnswersWhole) {
   ToyService service;
   auto client = service.Chat(Greedy(R"("max_tokens":20,"novelty":1)"));
   const Json body = Body(*client);
-  EXPECT_EQ(client->head().status, 200);
+  EXPECT_EQ(client->so_far().status, 200);
   EXPECT_EQ(body["object"], "chat.completion");
   EXPECT_EQ(body["id"], "chatcmpl-00000000000000010000000000000002");
   EXPECT_EQ(body["created"], 1'700'000'001);
@@ -64,9 +64,9 @@ TEST(OpenAiRoutes, ChatStreamsTheSameAnswer) {
   auto client = service.Chat(
       Greedy(R"("max_tokens":40,"n":2,"stream":true,"stream_options":{"include_usage":true})"));
   client->WaitForEnd();
-  EXPECT_THAT(client->head().content_type, HasSubstr("text/event-stream"));
+  EXPECT_THAT(client->so_far().content_type, HasSubstr("text/event-stream"));
   bool done = false;
-  const std::vector<Json> events = Events(client->body(), &done);
+  const std::vector<Json> events = Events(client->so_far().body, &done);
   EXPECT_TRUE(done);
   ASSERT_GE(events.size(), 6u);
   std::map<int, std::string> texts, reasons;
@@ -102,7 +102,7 @@ TEST(OpenAiRoutes, AStreamHasNoUsageUnlessAskedFor) {
   ToyService service;
   auto client = service.Chat(Greedy(R"("max_tokens":3,"stream":true)"));
   client->WaitForEnd();
-  EXPECT_EQ(client->body().find("usage"), std::string::npos);
+  EXPECT_EQ(client->so_far().body.find("usage"), std::string::npos);
 }
 
 TEST(OpenAiRoutes, LogprobsAreOfEveryToken) {
@@ -128,7 +128,7 @@ TEST(OpenAiRoutes, StreamedLogprobsAreTheSame) {
   auto client = service.Chat(fields + R"(,"stream":true)");
   client->WaitForEnd();
   Json content = Json::array();
-  for (const Json& event : Events(client->body())) {
+  for (const Json& event : Events(client->so_far().body)) {
     const Json& logprobs = event["choices"][0]["logprobs"];
     if (!logprobs.is_null()) {
       for (const Json& token : logprobs["content"]) content.push_back(token);
@@ -166,7 +166,7 @@ TEST(OpenAiRoutes, CompletionsStreamTheSame) {
   client->WaitForEnd();
   std::map<int, std::string> texts;
   bool done = false;
-  for (const Json& event : Events(client->body(), &done)) {
+  for (const Json& event : Events(client->so_far().body, &done)) {
     const Json& choice = event["choices"][0];
     texts[choice["index"].get<int>()] += choice["text"].get<std::string>();
   }
@@ -253,7 +253,7 @@ TEST(OpenAiRoutes, ErrorsHaveAStatusAndName) {
   };
   for (const Case& one : cases) {
     const Json error = Body(*one.client)["error"];
-    EXPECT_EQ(one.client->head().status, one.status) << error;
+    EXPECT_EQ(one.client->so_far().status, one.status) << error;
     EXPECT_EQ(error["code"], one.code) << error;
     EXPECT_EQ(error["param"], one.param == nullptr ? Json() : Json(one.param)) << error;
   }
@@ -274,10 +274,10 @@ TEST(OpenAiRoutes, AFullQueueIsTooManyRequests) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   ASSERT_NE(refused, nullptr);
-  EXPECT_EQ(refused->head().status, 429);
-  ASSERT_EQ(refused->head().headers.size(), 1u);
-  EXPECT_EQ(refused->head().headers[0].first, "Retry-After");
-  EXPECT_GE(std::stoi(refused->head().headers[0].second), 1);
+  EXPECT_EQ(refused->so_far().status, 429);
+  ASSERT_EQ(refused->so_far().headers.size(), 1u);
+  EXPECT_EQ(refused->so_far().headers[0].first, "Retry-After");
+  EXPECT_GE(std::stoi(refused->so_far().headers[0].second), 1);
   service.backend().control().Resume();
   for (const auto& client : held) client->WaitForEnd();
 }
@@ -287,7 +287,7 @@ TEST(OpenAiRoutes, AClientThatGoesFreesItsSlot) {
   service.backend().control().Allow(40);
   auto client = service.Chat(Greedy(R"("max_tokens":1500,"stream":true)"));
   client->WaitForWrites(1);
-  client->Go();
+  client->Leave();
   service.backend().control().Resume();
   for (int i = 0; i < 10'000 && service.engine().status().free_slots < 2; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -305,16 +305,16 @@ TEST(OpenAiRoutes, ASlowClientIsNotSentMoreThanItTakes) {
                R"("logprobs":20,)" +
                    std::string(kGreedy) + "}",
                client);
-  for (int i = 0; i < 10'000 && client->body().size() < 256 << 10; ++i) {
+  for (int i = 0; i < 10'000 && client->so_far().body.size() < 256 << 10; ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  EXPECT_LT(client->body().size(), (256u << 10) + 10'000);
+  EXPECT_LT(client->so_far().body.size(), (256u << 10) + 10'000);
   EXPECT_FALSE(client->ended());
   client->Read(true);
   client->WaitForEnd();
   bool done = false;
-  Events(client->body(), &done);
+  Events(client->so_far().body, &done);
   EXPECT_TRUE(done);
 }
 
@@ -327,7 +327,7 @@ TEST(OpenAiRoutes, AFaultInMidStreamIsItsOneEnd) {
   service.backend().control().Resume();
   client->WaitForEnd();
   bool done = true;
-  const std::vector<Json> events = Events(client->body(), &done);
+  const std::vector<Json> events = Events(client->so_far().body, &done);
   EXPECT_FALSE(done);
   for (std::size_t i = 0; i + 1 < events.size(); ++i) EXPECT_FALSE(events[i].contains("error"));
   EXPECT_EQ(events.back()["error"]["type"], "server_error");
@@ -340,7 +340,7 @@ TEST(OpenAiRoutes, AFaultBeforeAWholeAnswerIsItsStatus) {
   service.backend().control().FailNextStep();
   service.backend().control().Resume();
   EXPECT_EQ(Body(*client)["error"]["code"], "service_unavailable");
-  EXPECT_EQ(client->head().status, 503);
+  EXPECT_EQ(client->so_far().status, 503);
 }
 
 TEST(OpenAiRoutes, ModelsAreListedAndShown) {
@@ -354,7 +354,7 @@ TEST(OpenAiRoutes, ModelsAreListedAndShown) {
   EXPECT_EQ(Body(*service.Send("GET", "/v1/models/org/toy")), list["data"][0]);
   auto missing = service.Send("GET", "/v1/models/other");
   EXPECT_EQ(Body(*missing)["error"]["code"], "model_not_found");
-  EXPECT_EQ(missing->head().status, 404);
+  EXPECT_EQ(missing->so_far().status, 404);
 }
 
 }  // namespace

@@ -1,114 +1,22 @@
 // What tests of the protocol stand on: a toy model with a tokenizer of one token a byte, served by
-// a dispatcher, and a client that keeps what it is sent.
+// a dispatcher.
 #pragma once
 
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/engine.h"
 #include "engine/testing.h"
+#include "server/http/testing.h"
 #include "server/openai/routes.h"
 
 namespace tonnage::openai {
 
-// Any thread.
-class FakeResponder final : public http::Responder {
- public:
-  void Reply(http::Response response) override {
-    std::lock_guard lock(mutex_);
-    EXPECT_FALSE(begun_ || ended_);
-    head_ = std::move(response);
-    body_ = head_.body;
-    ended_ = true;
-    changed_.notify_all();
-  }
-  void Begin(http::Response head) override {
-    std::lock_guard lock(mutex_);
-    EXPECT_FALSE(begun_ || ended_);
-    head_ = std::move(head);
-    body_ = head_.body;
-    begun_ = true;
-    changed_.notify_all();
-  }
-  void Write(std::string_view piece) override {
-    std::lock_guard lock(mutex_);
-    EXPECT_TRUE(begun_ && !ended_) << piece;
-    body_ += piece;
-    ++writes_;
-    changed_.notify_all();
-  }
-  void End() override {
-    std::lock_guard lock(mutex_);
-    EXPECT_TRUE(begun_ && !ended_);
-    ended_ = true;
-    changed_.notify_all();
-  }
-  std::size_t pending_bytes() const override {
-    std::lock_guard lock(mutex_);
-    return reads_ ? 0 : body_.size();
-  }
-  void WhenBelow(std::size_t bytes, std::function<void()> callback) override {
-    {
-      std::lock_guard lock(mutex_);
-      if (!reads_ && body_.size() >= bytes) {
-        when_below_ = std::move(callback);
-        return;
-      }
-    }
-    callback();
-  }
-  bool gone() const override { return false; }
-  void OnGone(std::function<void()> callback) override { on_gone_ = std::move(callback); }
-
-  // The client's side.
-  void Go() { on_gone_(); }
-  void Read(bool reads) {
-    std::function<void()> callback;
-    {
-      std::lock_guard lock(mutex_);
-      reads_ = reads;
-      if (reads) callback = std::exchange(when_below_, nullptr);
-    }
-    if (callback) callback();
-  }
-  void WaitForEnd() {
-    WaitFor([this] { return ended_; });
-  }
-  void WaitForWrites(int count) {
-    WaitFor([&] { return writes_ >= count; });
-  }
-  const http::Response& head() const { return head_; }
-  std::string body() const {
-    std::lock_guard lock(mutex_);
-    return body_;
-  }
-  bool ended() const {
-    std::lock_guard lock(mutex_);
-    return ended_;
-  }
-
- private:
-  template <typename F>
-  void WaitFor(F condition) {
-    std::unique_lock lock(mutex_);
-    EXPECT_TRUE(changed_.wait_for(lock, std::chrono::seconds(30), condition)) << body_;
-  }
-
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;
-  http::Response head_;
-  std::string body_;
-  int writes_ = 0;
-  bool begun_ = false, ended_ = false, reads_ = true;
-  std::function<void()> on_gone_, when_below_;
-};
+using http::FakeResponder;
 
 class ToyDirectory final : public ModelDirectory {
  public:
