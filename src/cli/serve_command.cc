@@ -127,8 +127,8 @@ class ModelServer {
   bool WaitIdle(std::int64_t deadline_ms, const StopSignals* signals) const;
 
   std::shared_ptr<const TextEngine> text_engine_;
-  std::shared_ptr<SideJobs> jobs_;
-  std::shared_ptr<Dispatcher> dispatcher_;
+  SideJobs jobs_;
+  std::unique_ptr<Dispatcher> dispatcher_;
   std::unique_ptr<App> app_;
   std::unique_ptr<http::Server> http_;
 };
@@ -156,8 +156,7 @@ Result<std::unique_ptr<ModelServer>> ModelServer::Start(const ServeOptions& opti
       std::make_shared<OneModel>(options.names, UnixSeconds(), server->text_engine_);
   const auto metrics = std::make_shared<Metrics>(options.names.front(), engine, runtime.ledger(),
                                                  runtime.available().bytes);
-  server->jobs_ = std::make_shared<SideJobs>();
-  server->dispatcher_ = std::make_shared<Dispatcher>(DispatcherOptions{
+  server->dispatcher_ = std::make_unique<Dispatcher>(DispatcherOptions{
       .queue_requests = std::max<std::int64_t>(1, options.queue.requests), .observer = metrics});
 
   ModelServer* const self = server.get();
@@ -165,11 +164,11 @@ Result<std::unique_ptr<ModelServer>> ModelServer::Start(const ServeOptions& opti
       {.models = models,
        .engine = &engine,
        .metrics = metrics,
-       .jobs = server->jobs_,
+       .jobs = &server->jobs_,
        .plan = [options, &runtime](const PlanQuery& q) { return PlanFor(options, runtime, q); },
        .draining = [self] { return self->app_->draining(); }});
   for (http::Route& route : openai::Routes({.models = models,
-                            .dispatcher = server->dispatcher_,
+                            .dispatcher = server->dispatcher_.get(),
                             .version = TONNAGE_VERSION,
                             .unix_s = UnixSeconds,
                             .random = RandomId,

@@ -23,12 +23,13 @@ struct PlanQuery {
   std::optional<std::string> kv_dtype = std::nullopt;
 };
 
-// What the routes stand on; its functions may be called on any thread.
+// What the routes stand on; its functions may be called on any thread. What owns threads is
+// borrowed and outlives the routes: a job that held its own thread's owner could be the last to.
 struct OwnContext {
   std::shared_ptr<const ModelDirectory> models = nullptr;
   const TokenEngine* engine = nullptr;
   std::shared_ptr<Metrics> metrics = nullptr;
-  std::shared_ptr<SideJobs> jobs = nullptr;
+  SideJobs* jobs = nullptr;
   std::function<Result<Json>(const PlanQuery&)> plan = {};
   std::function<bool()> draining = {};
 };

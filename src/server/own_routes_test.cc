@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
+#include <future>
+
 #include "engine/engine.h"
 #include "engine/testing.h"
 #include "server/http/testing.h"
@@ -24,8 +28,9 @@ class OwnRoutesTest : public testing::Test {
         {.models = std::make_shared<OneModel>(std::vector<std::string>{"toy"}, 7, text_engine_),
          .engine = &engine_,
          .metrics = metrics_,
-         .jobs = std::make_shared<SideJobs>(),
+         .jobs = &jobs_,
          .plan = [this](const PlanQuery& query) -> Result<Json> {
+           if (before_plan_) before_plan_();
            query_ = query;
            return Json{{"plans", Json::array()}};
          },
@@ -63,8 +68,10 @@ class OwnRoutesTest : public testing::Test {
   Engine engine_;
   std::shared_ptr<const TextEngine> text_engine_;
   std::shared_ptr<Metrics> metrics_;
+  std::function<void()> before_plan_;
   std::optional<PlanQuery> query_;
   bool draining_ = false;
+  SideJobs jobs_;
   std::vector<http::Route> routes_;
 };
 
@@ -105,6 +112,24 @@ TEST_F(OwnRoutesTest, PlansAreAskedForInEitherWay) {
   EXPECT_EQ(Ask("GET", "/plan", "", "slots=many").status, 400);
   EXPECT_EQ(Ask("GET", "/plan", "", "slot=1&&=").status, 400);
   EXPECT_EQ(Ask("GET", "/plan").status, 200);
+}
+
+// A server that is taken down lets go of its routes while a job of theirs may still run.
+TEST_F(OwnRoutesTest, AJobOutlivesItsRoutes) {
+  std::promise<void> begun, go;
+  before_plan_ = [&] {
+    begun.set_value();
+    go.get_future().wait();
+  };
+  const auto client = std::make_shared<http::FakeResponder>();
+  const auto plan = std::find_if(routes_.begin(), routes_.end(),
+                                 [](const http::Route& route) { return route.path == "/plan"; });
+  plan->handler({.method = "POST", .path = "/plan", .query = {}, .headers = {}, .body = {}},
+                client);
+  begun.get_future().wait();
+  routes_.clear();
+  go.set_value();
+  EXPECT_EQ(client->WaitForEnd().status, 200);
 }
 
 TEST_F(OwnRoutesTest, ReadyIsNeverTrueOfADeadEngine) {

@@ -18,7 +18,7 @@ namespace tonnage::openai {
 // What the routes stand on; its functions may be called on any thread.
 struct Context {
   std::shared_ptr<const ModelDirectory> models = nullptr;
-  std::shared_ptr<Dispatcher> dispatcher = nullptr;
+  Dispatcher* dispatcher = nullptr;                 // outlives the routes
   std::string version = {};                         // of the program
   std::function<std::int64_t()> unix_s = {};        // seconds since 1970
   std::function<std::uint64_t()> random = {};       // for ids

@@ -48,9 +48,9 @@ class ToyService {
     auto made = TextEngine::Make(engine_, std::move(*text), [] { return chat::LocalTime{}; });
     EXPECT_TRUE(made.ok()) << made.error().message();
     text_engine_ = std::move(*made);
-    dispatcher_ = std::make_shared<Dispatcher>();
+    dispatcher_ = std::make_unique<Dispatcher>();
     routes_ = Routes({.models = std::make_shared<ToyDirectory>(text_engine_),
-                      .dispatcher = dispatcher_,
+                      .dispatcher = dispatcher_.get(),
                       .version = "1.2.3",
                       .unix_s = [] { return 1'700'000'001; },
                       .random = [this] { return ++random_; },
@@ -90,7 +90,7 @@ class ToyService {
   ToyBackend backend_;
   Engine engine_;
   std::shared_ptr<const TextEngine> text_engine_;
-  std::shared_ptr<Dispatcher> dispatcher_;
+  std::unique_ptr<Dispatcher> dispatcher_;
   std::vector<http::Route> routes_;
   std::uint64_t random_ = 0;
   std::string warnings_;
