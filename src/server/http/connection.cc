@@ -1,6 +1,7 @@
 #include "server/http/connection.h"
 
 #include <fmt/format.h>
+#include <sys/socket.h>
 
 #include <boost/asio/bind_executor.hpp>
 #include <boost/asio/post.hpp>
@@ -12,6 +13,7 @@
 #include <charconv>
 #include <chrono>
 #include <deque>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -270,8 +272,37 @@ class Connection final : public ConnectionHandle,
     if (!head.body.empty()) out += Chunk(head.body);
     Send(std::move(out));
   }
-  void WritePiece(const std::string& piece) {
-    if (answering_ && streaming_ && !closed_ && !piece.empty()) Send(Chunk(piece));
+  // Any thread. Sends at once what an idle connection takes, so that a streamed token needs no
+  // second thread; the strand sends the rest.
+  void WritePiece(std::string_view piece) {
+    if (piece.empty()) return;
+    std::string chunk = Chunk(piece);
+    {
+      std::lock_guard lock(direct_mutex_);
+      if (direct_ && queued_pieces_ == 0) chunk.erase(0, SendNow(chunk));
+      if (chunk.empty()) return;
+      ++queued_pieces_;
+    }
+    pending_bytes_.fetch_add(chunk.size());
+    OnStrand([this, chunk = std::move(chunk)]() mutable {
+      {
+        std::lock_guard lock(direct_mutex_);
+        --queued_pieces_;
+      }
+      pending_bytes_.fetch_sub(chunk.size());
+      if (answering_ && streaming_ && !closed_) Send(std::move(chunk));
+    });
+  }
+  // How much of it the socket took.
+  size_t SendNow(std::string_view bytes) {
+    if constexpr (kTls) return 0;
+    const int descriptor = beast::get_lowest_layer(stream_).native_handle();
+    const ssize_t sent = send(descriptor, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    return sent > 0 ? static_cast<size_t>(sent) : 0;  // the strand's write meets the error again
+  }
+  void SetDirect(bool direct) {
+    std::lock_guard lock(direct_mutex_);
+    direct_ = direct;
   }
   void EndStream() {
     if (answering_ && streaming_ && !closed_) FinishAfter("0\r\n\r\n");
@@ -303,6 +334,7 @@ class Connection final : public ConnectionHandle,
   }
 
   void Send(std::string out) {
+    SetDirect(false);
     pending_bytes_.fetch_add(out.size());
     outgoing_.push_back(std::move(out));
     if (outgoing_.size() == 1) WriteNext();
@@ -318,7 +350,8 @@ class Connection final : public ConnectionHandle,
                         if (auto answer = answer_.lock()) answer->NotifyTaken();
                         if (!outgoing_.empty()) return WriteNext();
                         timer_.cancel();
-                        if (last_write_) NextRequest();
+                        if (last_write_) return NextRequest();
+                        SetDirect(answering_ && streaming_);
                       }));
   }
 
@@ -352,6 +385,7 @@ class Connection final : public ConnectionHandle,
   void Shut() {
     if (closed_) return;
     closed_ = true;
+    SetDirect(false);
     timer_.cancel();
     error_code ignored;
     beast::get_lowest_layer(stream_).shutdown(asio::socket_base::shutdown_both, ignored);
@@ -383,6 +417,10 @@ class Connection final : public ConnectionHandle,
   bool closed_ = false;
   std::atomic<size_t> pending_bytes_{0};
   std::atomic<bool> gone_{false};
+
+  std::mutex direct_mutex_;  // guards what follows, and the socket against closing during SendNow
+  bool direct_ = false;      // a streamed answer has begun, and none of it is being written
+  int queued_pieces_ = 0;    // on their way to the strand
 };
 
 // The Responder of one request. Holds its connection, so that a late answer has somewhere to go.
@@ -405,7 +443,7 @@ class Connection<Stream>::Answer final : public Responder,
     Post([head = std::move(head)](Connection& connection) { connection.BeginStream(head); });
   }
   void Write(std::string_view piece) override {
-    Post([piece = std::string(piece)](Connection& connection) { connection.WritePiece(piece); });
+    if (!gone()) connection_->WritePiece(piece);
   }
   void End() override {
     if (completed_.exchange(true)) return;

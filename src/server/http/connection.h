@@ -1,6 +1,6 @@
 // One client's connection: reads a request within its limits, hands it to the handler, writes the
 // answer, and again. Everything of a connection runs on its strand; Responder calls from other
-// threads are posted there.
+// threads are posted there, but for pieces of a stream, which their own thread sends if it can.
 #pragma once
 
 #include <atomic>

@@ -50,6 +50,19 @@ Status Listen(typename Protocol::acceptor& acceptor, const typename Protocol::en
   return {};
 }
 
+// What a server that was killed left in its place; one that still answers keeps it.
+Status RemoveDeadSocket(const Local::endpoint& endpoint) {
+  std::error_code ignored;
+  if (!std::filesystem::is_socket(endpoint.path(), ignored)) return {};
+  asio::io_context io;
+  Local::socket probe(io);
+  error_code error;
+  probe.connect(endpoint, error);
+  if (!error) return Unavailable("another server listens on {}", endpoint.path());
+  if (error == asio::error::connection_refused) std::filesystem::remove(endpoint.path(), ignored);
+  return {};
+}
+
 }  // namespace
 
 class Server::Impl {
@@ -65,7 +78,7 @@ class Server::Impl {
     Drain(0);
     work_.reset();  // the threads end when the last connection's last operation has
     for (std::thread& thread : threads_) thread.join();
-    if (!options_.unix_socket.empty()) {
+    if (url_.starts_with("unix:")) {
       std::error_code ignored;
       std::filesystem::remove(options_.unix_socket, ignored);
     }
@@ -128,13 +141,11 @@ class Server::Impl {
 
   Status ListenUnix() {
     if (tls_ != nullptr) return InvalidArgument("TLS does not go with a Unix socket");
-    std::error_code ignored;
-    if (std::filesystem::is_socket(options_.unix_socket, ignored))
-      std::filesystem::remove(options_.unix_socket, ignored);
     if (options_.unix_socket.size() > 107)
       return InvalidArgument("{}: too long for a Unix socket", options_.unix_socket);
-    RETURN_IF_ERROR(
-        Listen<Local>(local_, Local::endpoint(options_.unix_socket), options_.unix_socket));
+    const Local::endpoint endpoint(options_.unix_socket);
+    RETURN_IF_ERROR(RemoveDeadSocket(endpoint));
+    RETURN_IF_ERROR(Listen<Local>(local_, endpoint, options_.unix_socket));
     url_ = "unix:" + options_.unix_socket;
     Accept(local_);
     return {};
