@@ -5,6 +5,8 @@
 
 #include <filesystem>
 
+#include "base/testing.h"
+
 namespace {
 
 using testing::HasSubstr;
@@ -14,12 +16,10 @@ using tonnage::LanguageModel;
 
 const std::string kGolden = TONNAGE_SOURCE_DIR "/tests/golden/";
 
-// A golden checkpoint with a tokenizer of one token a byte, as a folder.
-std::string TinyModel() {
-  const std::string folder = testing::TempDir() + "/tonnage_tiny_model";
+// A golden checkpoint with a tokenizer of one token a byte, in `folder`.
+std::string TinyModel(const std::string& folder) {
   const auto options =
       std::filesystem::copy_options::overwrite_existing | std::filesystem::copy_options::recursive;
-  std::filesystem::create_directories(folder);
   std::filesystem::copy(kGolden + "tiny_chat", folder, options);
   for (const char* file : {"config.json", "model.safetensors"}) {
     std::filesystem::copy_file(kGolden + "models/llama/" + file, folder + "/" + file, options);
@@ -29,7 +29,8 @@ std::string TinyModel() {
 
 class ApiTest : public testing::Test {
  protected:
-  const std::string folder_ = TinyModel();
+  const tonnage::testing::TemporaryFolder home_;
+  const std::string folder_ = TinyModel(home_.path());
   tonnage::Expected<LanguageModel> model_ = LanguageModel::Load(folder_, {.threads = 2});
 };
 

@@ -2,13 +2,17 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
+
+#include "base/testing.h"
 
 namespace tonnage {
 namespace {
 
 TEST(Digest, KnownAnswers) {
-  const std::filesystem::path path = std::filesystem::path(::testing::TempDir()) / "digest_test";
+  const testing::TemporaryFolder folder;
+  const std::filesystem::path path = std::filesystem::path(folder.path()) / "file";
   std::ofstream(path) << "abc";  // FIPS 180-4's first example
   EXPECT_EQ(*FileSha256(path), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   std::ofstream(path) << std::string(1000000, 'a');  // and its third

@@ -2,13 +2,12 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
-#include <fstream>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/testing.h"
 #include "checkpoint/gguf.h"
 #include "checkpoint/safetensors.h"
 
@@ -72,28 +71,5 @@ inline SafetensorsTensor MakeTensor(std::string name, std::string_view type,
                                     std::vector<std::int64_t> shape, std::string_view data) {
   return {std::move(name), FindSafetensorsType(type), std::move(shape), AsBytes(data)};
 }
-
-// A folder that is gone when the test is over.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "tonnage-XXXXXX").string();
-    path_ = mkdtemp(pattern.data());
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const std::string& path() const { return path_; }
-  // Writes a file and returns its path.
-  std::string Write(const std::string& name, std::string_view content) const {
-    const std::string path = path_ + "/" + name;
-    std::ofstream(path, std::ios::binary) << content;
-    return path;
-  }
-
- private:
-  std::string path_;
-};
 
 }  // namespace tonnage::testing

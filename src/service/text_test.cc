@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/testing.h"
 #include "tokenizer/golden.h"
 
 namespace tonnage {
@@ -61,17 +62,8 @@ TEST(GgufVocabularies, GiveTheReferenceIds) {
 // --- Folders
 // ------------------------------------------------------------------------------------------------------------
 
-class Folder : public testing::Test {
+class Folder : public ::testing::Test {
  protected:
-  void SetUp() override {
-    path_ =
-        fs::path(testing::TempDir()) /
-        ("text_test_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()));
-    fs::remove_all(path_);
-    fs::create_directories(path_);
-  }
-  void TearDown() override { fs::remove_all(path_); }
-
   void Write(const std::string& name, std::string_view bytes) const {
     fs::create_directories((path_ / name).parent_path());
     std::ofstream(path_ / name, std::ios::binary) << bytes;
@@ -89,7 +81,8 @@ class Folder : public testing::Test {
     return text.ok() ? "" : text.error().message();
   }
 
-  fs::path path_;
+  const testing::TemporaryFolder folder_;
+  const fs::path path_{folder_.path()};
 };
 
 TEST_F(Folder, SentencePieceModel) {

@@ -17,6 +17,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/testing.h"
+
 namespace tonnage::http {
 namespace {
 
@@ -123,7 +125,8 @@ TEST(HttpServer, AnswersPipelinedRequestsInOrder) {
 }
 
 TEST(HttpServer, ServesAUnixSocketAndRemovesIt) {
-  const std::string path = ::testing::TempDir() + "/http_test.sock";
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path() + "/socket";
   {
     auto server = StartServer(Echo, {}, path);
     Client client(server->url());
@@ -134,7 +137,8 @@ TEST(HttpServer, ServesAUnixSocketAndRemovesIt) {
 }
 
 TEST(HttpServer, TakesADeadUnixSocketsPlaceAndNoLiveOnes) {
-  const std::string path = ::testing::TempDir() + "/http_test_taken.sock";
+  const testing::TemporaryFolder folder;
+  const std::string path = folder.path() + "/socket";
   const int left = socket(AF_UNIX, SOCK_STREAM, 0);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
