@@ -72,6 +72,13 @@ class Usage(unittest.TestCase):
         run = tonnage("plan", LLAMA, env={"TONNAGE_MEMORY_LIMIT": "12 apples"})
         self.assertEqual(run.returncode, 2)
         self.assertIn("TONNAGE_MEMORY_LIMIT", run.stderr)
+        for junk in ("ten", "0", "-4", "1e3", " 7", "99999999999999999999"):
+            run = tonnage("plan", LLAMA, env={"TONNAGE_BUFFER_LIMIT": junk})
+            self.assertEqual(run.returncode, 2)
+            self.assertIn(f"TONNAGE_BUFFER_LIMIT: `{junk}`", run.stderr)
+            run = tonnage("plan", LLAMA, f"--buffer-limit={junk}")
+            self.assertEqual(run.returncode, 2)
+            self.assertIn("--buffer-limit: `", run.stderr)
 
 
 class Plan(unittest.TestCase):
@@ -85,6 +92,29 @@ class Plan(unittest.TestCase):
             self.assertEqual(run.returncode, 3)
             self.assertRegex(run.stderr, rf"tonnage: .* needed, 1.0 KiB allowed by {name}; the runtime term alone is .*")
             self.assertEqual(run.stdout, "")
+
+    def test_buffers_are_limited_as_bytes_are(self):
+        plan = json.loads(tonnage("plan", LLAMA, "--json").stdout)
+        needed = plan["plans"][0]["buffers"]
+        self.assertGreater(needed, 5)
+        for where in ({"args": ("--buffer-limit", needed - 1), "env": {}},
+                      {"args": (), "env": {"TONNAGE_BUFFER_LIMIT": str(needed - 1)}},
+                      {"args": ("--buffer-limit", needed + 9), "env": {"TONNAGE_BUFFER_LIMIT": str(needed - 1)}}):
+            name = "TONNAGE_BUFFER_LIMIT" if where["env"] else "--buffer-limit"
+            run = tonnage("run", CHAT, "hello", *where["args"], env=where["env"])
+            self.assertEqual(run.returncode, 3)
+            self.assertIn(f"{needed} buffers needed, {needed - 1} allowed by {name}", run.stderr)
+            self.assertEqual(run.stdout, "")
+        run = tonnage("plan", LLAMA, "--json", "--buffer-limit", 3)
+        self.assertEqual(run.returncode, 3)
+        row = json.loads(run.stdout)["plans"][0]
+        self.assertEqual((row["fits"], row["tightest"], row["nearest"]), (False, "buffers", []))
+        self.assertIn(f"refused: {needed} buffers", tonnage("plan", LLAMA, "--buffer-limit", 3).stdout)
+        # It can only lower.
+        run = tonnage("plan", LLAMA, "--json", env={"TONNAGE_BUFFER_LIMIT": "9000000000000"})
+        self.assertEqual(json.loads(run.stdout)["budget_buffers"] // 1000, plan["budget_buffers"] // 1000)
+        run = tonnage("run", CHAT, "hello", "--max-tokens", 1, "--buffer-limit", needed)
+        self.assertEqual(run.returncode, 0, run.stderr)
 
     def test_a_refused_row_says_what_would_fit(self):
         plan = json.loads(tonnage("plan", LLAMA, "--json", "--slots", 64).stdout)["plans"][0]

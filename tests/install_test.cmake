@@ -21,3 +21,8 @@ execute_process(COMMAND ${WORK}/examples/chat ${WORK}/model INPUT_FILE ${WORK}/q
 if(NOT code EQUAL 0 OR NOT output MATCHES "^> .*\n\\[[0-9]+ tokens\\]\n> $")
   message(FATAL_ERROR "the example ended with ${code}:\n${output}\n${errors}")
 endif()
+
+execute_process(COMMAND ${WORK}/examples/ask ${WORK}/model Hello RESULT_VARIABLE code OUTPUT_VARIABLE output ERROR_VARIABLE errors)
+if(NOT code EQUAL 0 OR NOT output MATCHES "\\[[0-9]+ tokens, [0-9]+ bytes in [0-9]+ buffers\\]\n$")
+  message(FATAL_ERROR "the C example ended with ${code}:\n${output}\n${errors}")
+endif()

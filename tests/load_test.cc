@@ -34,6 +34,25 @@ TEST(Load, RefusesCleanlyUntilItFits) {
   EXPECT_GT(refused, 4);
 }
 
+TEST(Load, RefusesCleanlyUntilItsBuffersFit) {
+  const OpenedModel model = OpenModel(kLlama).value();
+  for (std::int64_t limit = 0;; ++limit) {
+    ASSERT_LT(limit, 100);
+    TestHost host(kGiB, limit);
+    auto loaded = host.Load(model, {.slots = 2});
+    if (loaded.ok()) {
+      EXPECT_EQ(limit, loaded->quote.buffers);
+      EXPECT_EQ(host.budget().status().peak_buffers, limit);
+      EXPECT_GT(limit, 5);
+      break;
+    }
+    EXPECT_EQ(loaded.error().code(), Code::kRefused);
+    EXPECT_THAT(loaded.error().message(),
+                testing::HasSubstr(fmt::format("buffers needed, {} allowed by the test", limit)));
+    EXPECT_EQ(host.budget().status().peak_buffers, 0) << "refused before the first allocation";
+  }
+}
+
 TEST(Load, TheQuoteIsWhatTheLedgerSays) {
   for (const GoldenCheckpoint& checkpoint : GoldenCheckpoints()) {
     const OpenedModel model = OpenModel(checkpoint.path).value();
@@ -50,6 +69,7 @@ TEST(Load, TheQuoteIsWhatTheLedgerSays) {
         EXPECT_EQ(ledger.Of(Owner::kWorkspace), quote.workspace);
         EXPECT_EQ(ledger.Of(Owner::kStaging), 0) << "given back";
         EXPECT_EQ(ledger.Peak(), quote.Total());
+        EXPECT_EQ(host.budget().status().peak_buffers, quote.buffers) << checkpoint.path;
       }
       EXPECT_EQ(host.ledger().Total(), 0);
     }

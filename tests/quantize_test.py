@@ -99,6 +99,17 @@ class Quantize(unittest.TestCase):
         self.quantize(LLAMA, "--group-size", 32, "--force")
         self.assertEqual([path.name for path in self.folder.iterdir()], ["out"], "nothing else is left")
 
+    def test_limits_are_those_of_a_load(self):
+        for option, code, text in ((("--memory-limit", "1K"), 3, "1.0 KiB that --memory-limit allows"),
+                                   (("--buffer-limit", "2"), 3, "all 2 that --buffer-limit allows"),
+                                   (("--buffer-limit", "two"), 2, "--buffer-limit: `two`"),
+                                   (("--memory-limit", "much"), 2, "--memory-limit: `much`")):
+            run = tonnage("quantize", LLAMA, self.folder / "out", "--group-size", 32, *option)
+            self.assertEqual(run.returncode, code, run.stderr)
+            self.assertIn(text, run.stderr)
+            self.assertEqual(list(self.folder.iterdir()), [])
+        self.quantize(LLAMA, "--group-size", 32, "--buffer-limit", 3)
+
     def test_words_that_mean_nothing_are_refused(self):
         for options, part in [(["--mode", "int3"], "affine, mxfp4"), (["--bits", "7"], "2, 3, 4, 5, 6 or 8"), (["--mixed", "x"], "mixed_3_4"),
                               (["--mode", "mxfp4", "--bits", "8"], "no others"), (["--group-size", "48"], "32, 64 or 128"),

@@ -301,7 +301,7 @@ class Doors(unittest.TestCase):
         def run(*options):
             return subprocess.run([PROGRAM, "serve", CHAT, "--port", "0", *options], capture_output=True, text=True, timeout=60)
         for code, options in ((2, ("--host", "no-address")), (4, ("--api-key-file", "/none")), (2, ("--tls-cert", "/none")),
-                              (3, ("--memory-limit", "1M")), (2, ("--slots", "0")), (2, ("--max-body-bytes", "-1"))):
+                              (3, ("--memory-limit", "1M")), (3, ("--buffer-limit", "2")), (2, ("--slots", "0")), (2, ("--max-body-bytes", "-1"))):
             with self.subTest(options):
                 result = run(*options)
                 self.assertEqual(result.returncode, code, result.stderr)

@@ -18,12 +18,17 @@ namespace tonnage {
 
 class TestHost {
  public:
-  explicit TestHost(Bytes limit_bytes = kGiB)
-      : budget_(limit_bytes, 1 << 20, "the test"), allocator_(&ledger_, &budget_) {}
+  explicit TestHost(Bytes limit_bytes = kGiB, std::int64_t limit_buffers = 1 << 20)
+      : budget_(limit_bytes, limit_buffers, "the test", "the test"),
+        allocator_(&ledger_, &budget_) {}
 
   const Ledger& ledger() const { return ledger_; }
   CpuBackend& backend() { return backend_; }
-  Available available() const { return {budget_.limit_bytes(), budget_.source()}; }
+  const Budget& budget() const { return budget_; }
+  Available available() const {
+    return {budget_.limit_bytes(), budget_.source(), budget_.limit_buffers(),
+            budget_.buffers_source()};
+  }
 
   Result<LoadedModel> Load(const OpenedModel& model, const LoadSettings& settings,
                            const LoadHooks& hooks = {}) {

@@ -57,6 +57,7 @@ struct ModelOptions {
   bool exact = false;                               // float32 activations, at the price of speed
   int threads = 0;                                  // 0: one a usable core
   std::string memory_limit = {};                    // "8G": lowers what the system allows
+  std::string buffer_limit = {};                    // "1000": lowers how many buffers may be held
   std::string store = {};  // where models are looked for by name; empty: paths only
   // Called while loading, with the bytes that are in place and those that there are; false stops.
   std::function<bool(std::int64_t done, std::int64_t total)> on_progress = {};
@@ -69,7 +70,22 @@ struct PlanRow {
   std::int64_t runtime = 0;    // threads, requests and what keeps track of them
   std::int64_t total = 0;      // at the worst moment
   std::int64_t available = 0;  // what may be used
-  std::string refusal = {};    // why it does not fit, and what does; empty if it fits
+  std::int64_t buffers = 0;    // allocations, at the worst moment
+  std::int64_t available_buffers = 0;
+  std::string refusal = {};  // why it does not fit, and what does; empty if it fits
+};
+
+// What a loaded model holds, and what it may.
+struct MemoryUse {
+  std::int64_t held_bytes = 0;  // the sum of the ledger's lines below
+  std::int64_t peak_bytes = 0;  // the most that it was
+  std::int64_t limit_bytes = 0;
+  std::int64_t live_buffers = 0, live_bytes = 0;
+  std::int64_t cached_buffers = 0, cached_bytes = 0;  // freed, and kept for reuse
+  std::int64_t peak_buffers = 0;
+  std::int64_t limit_buffers = 0;
+  std::int64_t weights = 0, kv = 0, state = 0, arena = 0, workspace = 0, staging = 0;
+  std::int64_t prefix_cache = 0, runtime = 0;
 };
 
 struct ChatMessage {
@@ -127,6 +143,8 @@ class LanguageModel {
   Expected<std::vector<std::int32_t>> Tokenize(std::string_view text, bool special = false) const;
   Expected<std::string> Detokenize(const std::vector<std::int32_t>& tokens,
                                    bool special = false) const;
+
+  MemoryUse Memory() const;
 
   std::string architecture() const;
   std::int64_t context_tokens() const;

@@ -115,13 +115,13 @@ Result<std::int64_t> LargestSlots(const Pricer& price, const ServingSettings& se
 
 Result<std::optional<Refusal>> Judge(const Pricer& price, const ServingSettings& settings,
                                      const Quote& quote, const Available& available) {
-  const auto tightest = TightestTerm(quote, available.bytes);
-  if (!tightest) return std::optional<Refusal>();
-  Refusal refusal{.tightest = *tightest,
+  Refusal refusal{.tightest = TightestTerm(quote, available.bytes),
                   .asked = settings,
                   .quote = quote,
                   .available = available,
                   .nearest = {}};
+  if (refusal.TooManyBuffers()) return std::optional<Refusal>(std::move(refusal));
+  if (!refusal.tightest) return std::optional<Refusal>();
   ServingSettings narrow = settings;
   if (settings.kv_dtype == DType::kF32) narrow.kv_dtype = DType::kF16;
   bool narrow_fits = false;
@@ -149,13 +149,19 @@ std::string Refusal::Alternatives() const {
 }
 
 std::string Refusal::Message() const {
+  if (TooManyBuffers()) {
+    return fmt::format(
+        "{} buffers needed, {} allowed by {}: the model needs as many with any settings",
+        FormatThousands(quote.buffers), FormatThousands(available.buffers),
+        available.buffers_source);
+  }
   std::string text = fmt::format("{} needed, {} allowed by {}; ", FormatBytes(quote.Total()),
                                  FormatBytes(available.bytes), available.source);
-  const Bytes term = quote.Of(tightest);
+  const Bytes term = quote.Of(*tightest);
   if (term > available.bytes) {
-    text += fmt::format("the {} term alone is {}", OwnerName(tightest), FormatBytes(term));
+    text += fmt::format("the {} term alone is {}", OwnerName(*tightest), FormatBytes(term));
   } else {
-    text += fmt::format("{} is {} of it", OwnerName(tightest), FormatBytes(term));
+    text += fmt::format("{} is {} of it", OwnerName(*tightest), FormatBytes(term));
   }
   if (nearest.empty()) return text + ". Not even the smallest context with one slot fits";
   return text + ". Fits: " + Alternatives();

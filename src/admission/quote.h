@@ -28,6 +28,7 @@ struct Quote {
   Bytes staging = 0;  // the loader's; given back before the cache and the arena are allocated
   Bytes prefix_cache = 0;
   Bytes runtime = 0;
+  std::int64_t buffers = 0;  // allocations that are held at the worst moment
 
   Bytes Of(Owner owner) const;
   // At the worst moment: the end of loading the weights, or serving.
@@ -46,16 +47,22 @@ struct ServingSettings {
 struct Available {
   Bytes bytes = 0;
   std::string source;
+  std::int64_t buffers = INT64_MAX;
+  std::string buffers_source = "the device";
 };
 
 struct Refusal {
-  Owner tightest = Owner::kWeights;  // the first term, in the order of a load, that goes over
+  // The first term, in the order of a load, that goes over; none when only the buffers are too
+  // many.
+  std::optional<Owner> tightest;
   ServingSettings asked;
   Quote quote;
   Available available;
   std::vector<ServingSettings> nearest;  // what would fit instead, best first
+  bool TooManyBuffers() const { return quote.buffers > available.buffers; }
 
-  // "26.3 GiB needed, 23.4 GiB allowed by --memory-limit; kv is 9.0 GiB of it. Fits: ..."
+  // "26.3 GiB needed, 23.4 GiB allowed by --memory-limit; kv is 9.0 GiB of it. Fits: ...", or the
+  // same of buffers.
   std::string Message() const;
   // "--context 4352, or --slots 2": of each of the nearest what it changes; empty when none is.
   std::string Alternatives() const;
@@ -78,9 +85,10 @@ Result<std::int64_t> LargestContext(const Pricer& price, const ServingSettings& 
 Result<std::int64_t> LargestSlots(const Pricer& price, const ServingSettings& settings,
                                   Bytes available_bytes);
 
-// Nothing when the load is admitted. `quote` is the pricer's for `settings`. Alternatives change as
-// little as they can: the cache's numbers, else the slots, else the context, and several of them
-// only where one is not enough.
+// Nothing when the load is admitted. `quote` is the pricer's for `settings`. How many buffers there
+// are is the model's and no setting's, so nothing is offered where they are too many. Else
+// alternatives change as little as they can: the cache's numbers, else the slots, else the context,
+// and several of them only where one is not enough.
 Result<std::optional<Refusal>> Judge(const Pricer& price, const ServingSettings& settings,
                                      const Quote& quote, const Available& available);
 

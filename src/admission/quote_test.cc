@@ -78,6 +78,27 @@ TEST(Quote, ARefusalNamesTheTermAndWhatFits) {
   EXPECT_FALSE(JudgeAt({.context_tokens = 1088, .slots = 4}, 10000)->has_value());
 }
 
+TEST(Quote, BuffersAreCountedLikeBytes) {
+  const ServingSettings settings{.context_tokens = 64, .slots = 1};
+  Quote quote = Price(settings).value();
+  quote.buffers = 35;
+  Available available{10000, "RAM", 35, "TONNAGE_BUFFER_LIMIT"};
+  EXPECT_FALSE(Judge(Price, settings, quote, available)->has_value());
+  available.buffers = 34;
+  auto verdict = Judge(Price, settings, quote, available).value();
+  ASSERT_TRUE(verdict.has_value());
+  EXPECT_TRUE(verdict->TooManyBuffers());
+  EXPECT_EQ(verdict->tightest, std::nullopt);
+  EXPECT_EQ(verdict->Message(),
+            "35 buffers needed, 34 allowed by TONNAGE_BUFFER_LIMIT: the model needs as many with "
+            "any settings");
+  // Fewer bytes would not help either, so none are offered.
+  available.bytes = 1100;
+  verdict = Judge(Price, settings, quote, available).value();
+  EXPECT_EQ(verdict->tightest, Owner::kKv);
+  EXPECT_TRUE(verdict->nearest.empty());
+}
+
 TEST(Quote, SlotsAreGivenUpOneByOne) {
   // 4 slots of 4,096 tokens do not fit, 3 do.
   const auto verdict = JudgeAt({.context_tokens = 4096, .slots = 4}, 1000 + 54 + 3 * 8192);

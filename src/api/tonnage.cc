@@ -10,6 +10,7 @@
 #include "checkpoint/store.h"
 #include "engine/loader.h"
 #include "memory/host_memory.h"
+#include "memory/report.h"
 #include "service/generate.h"
 
 namespace tonnage {
@@ -40,14 +41,16 @@ PlanRow ToRow(const LoadPlan& plan, const Available& available) {
           .runtime = plan.quote.runtime,
           .total = plan.quote.Total(),
           .available = available.bytes,
+          .buffers = plan.quote.buffers,
+          .available_buffers = available.buffers,
           .refusal = plan.refusal ? plan.refusal->Message() : ""};
 }
 
 // The host as a device, and the model's header on it. Members end in the reverse of this order.
 struct Host {
-  Host(const MemoryLimit& limit, const CpuBackendOptions& options)
-      : available{limit.bytes, limit.source},
-        budget(limit.bytes, INT64_MAX, limit.source),
+  Host(const MemoryLimit& limit, const BufferLimit& buffers, const CpuBackendOptions& options)
+      : available{limit.bytes, limit.source, buffers.buffers, buffers.source},
+        budget(limit.bytes, buffers.buffers, limit.source, buffers.source),
         allocator(&ledger, &budget),
         backend(options, allocator, ledger) {}
 
@@ -83,8 +86,11 @@ Result<Opened> Open(const std::string& model, const ModelOptions& options) {
   process.coming_file_bytes = opened.checkpoint.total_bytes();
   ASSIGN_OR_RETURN(const auto limits, ResolveHostBudget(ReadHostLimits(process),
                                                         {{"memory_limit", options.memory_limit}}));
+  ASSIGN_OR_RETURN(
+      const BufferLimit buffers,
+      LowerBufferLimit(ReadHostBufferLimit(), {{"buffer_limit", options.buffer_limit}}));
   return Opened{std::move(path), std::move(opened),
-                std::make_unique<Host>(limits.front(), backend)};
+                std::make_unique<Host>(limits.front(), buffers, backend)};
 }
 
 Result<std::vector<PlanRow>> PlanRows(const std::string& model, const ModelOptions& options) {
@@ -208,6 +214,28 @@ Expected<std::vector<std::int32_t>> LanguageModel::Tokenize(std::string_view tex
 Expected<std::string> LanguageModel::Detokenize(const std::vector<std::int32_t>& tokens,
                                                 bool special) const {
   return ToExpected(impl_->text->text().tokenizer->Decode(tokens, !special));
+}
+
+MemoryUse LanguageModel::Memory() const {
+  const MemoryReport report = ReportMemory(impl_->host->ledger, impl_->host->budget);
+  const auto held = [&](Owner owner) { return report.by_owner[static_cast<size_t>(owner)]; };
+  return {.held_bytes = report.held_bytes,
+          .peak_bytes = report.peak_bytes,
+          .limit_bytes = report.budget.limit_bytes,
+          .live_buffers = report.live_buffers(),
+          .live_bytes = report.live_bytes(),
+          .cached_buffers = report.cached_buffers,
+          .cached_bytes = report.cached_bytes,
+          .peak_buffers = report.budget.peak_buffers,
+          .limit_buffers = report.budget.limit_buffers,
+          .weights = held(Owner::kWeights),
+          .kv = held(Owner::kKv),
+          .state = held(Owner::kState),
+          .arena = held(Owner::kArena),
+          .workspace = held(Owner::kWorkspace),
+          .staging = held(Owner::kStaging),
+          .prefix_cache = held(Owner::kPrefixCache),
+          .runtime = held(Owner::kRuntime)};
 }
 
 std::string LanguageModel::architecture() const { return impl_->engine->info().architecture; }

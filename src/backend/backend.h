@@ -38,6 +38,8 @@ struct ProgramPrice {
   Bytes arena = 0;
   Bytes workspace = 0;
   Bytes runtime = 0;  // what the backend and the program take beside buffers: threads, launch lists
+  std::int64_t weight_buffers = 0;   // MakeWeightStore's
+  std::int64_t program_buffers = 0;  // MakeProgram's, beside them
   // Of the buffers.
   Bytes Total() const { return weights + kv + arena + workspace; }
 };

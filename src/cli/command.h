@@ -19,6 +19,7 @@ namespace tonnage::cli {
 struct Environment {
   std::string home;  // the model store: TONNAGE_HOME, else the user's data directory + /tonnage
   std::string memory_limit;    // TONNAGE_MEMORY_LIMIT, unparsed; empty when unset
+  std::string buffer_limit;    // TONNAGE_BUFFER_LIMIT, likewise
   hub::Settings hub;           // HF_ENDPOINT, HF_TOKEN and what else its own client reads
   std::string hub_token_file;  // where that client keeps a token when HF_TOKEN is unset
   std::string api_key;         // TONNAGE_API_KEY; empty when unset

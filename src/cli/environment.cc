@@ -53,6 +53,7 @@ Environment Environment::FromProcess() {
   environment.home = Variable("TONNAGE_HOME");
   if (environment.home.empty()) environment.home = DataDirectory() + "/tonnage";
   environment.memory_limit = Variable("TONNAGE_MEMORY_LIMIT");
+  environment.buffer_limit = Variable("TONNAGE_BUFFER_LIMIT");
   environment.api_key = Variable("TONNAGE_API_KEY");
   ReadHub(environment);
   environment.stdin_is_terminal = isatty(STDIN_FILENO) == 1;

@@ -21,7 +21,9 @@ std::string Mebibytes(Bytes bytes) {
 
 std::string Verdict(const LoadPlan& plan) {
   if (!plan.refusal) return "fits";
-  std::string text = fmt::format("refused: {}", OwnerName(plan.refusal->tightest));
+  if (plan.refusal->TooManyBuffers())
+    return fmt::format("refused: {} buffers", FormatThousands(plan.quote.buffers));
+  std::string text = fmt::format("refused: {}", OwnerName(*plan.refusal->tightest));
   if (!plan.refusal->nearest.empty()) text += "; fits: " + plan.refusal->Alternatives();
   return text;
 }

@@ -15,6 +15,8 @@
 #include "cli/commands.h"
 #include "cli/progress.h"
 #include "convert/quantize.h"
+#include "memory/host_memory.h"
+#include "memory/pool.h"
 
 namespace tonnage::cli {
 namespace {
@@ -33,6 +35,8 @@ struct QuantizeOptions {
   std::string type;
   bool force = false;
   int threads = 0;
+  std::string memory_limit;
+  std::string buffer_limit;
 };
 
 Result<DType> ParseDType(std::string_view option, std::string_view word) {
@@ -93,16 +97,48 @@ Result<const GgmlType*> ParseGgufType(std::string word) {
                          Quoted(word));
 }
 
+// This process and what it converts, under the limits that loads are under.
+struct ToolMemory {
+  ToolMemory(const MemoryLimit& bytes, const BufferLimit& buffers)
+      : budget(bytes.bytes, buffers.buffers, bytes.source, buffers.source) {}
+
+  Ledger ledger;
+  Budget budget;
+  HostAllocator host{&ledger, &budget};
+  Buffer process;  // what it holds already
+  Pool pool{host, budget};
+};
+
+Result<std::unique_ptr<ToolMemory>> OpenToolMemory(const QuantizeOptions& options,
+                                                   const Environment& environment) {
+  const HostProcess process = ReadHostProcess();
+  ASSIGN_OR_RETURN(const auto limits,
+                   ResolveHostBudget(ReadHostLimits(process),
+                                     {{"--memory-limit", options.memory_limit},
+                                      {"TONNAGE_MEMORY_LIMIT", environment.memory_limit}}));
+  ASSIGN_OR_RETURN(const BufferLimit buffers,
+                   LowerBufferLimit(ReadHostBufferLimit(),
+                                    {{"--buffer-limit", options.buffer_limit},
+                                     {"TONNAGE_BUFFER_LIMIT", environment.buffer_limit}}));
+  auto memory = std::make_unique<ToolMemory>(limits.front(), buffers);
+  ASSIGN_OR_RETURN(memory->process, memory->host.Account(Owner::kRuntime, process.anonymous));
+  return memory;
+}
+
 // As a GGUF file of that type, or as a folder where there is none.
 Result<ConvertReport> Write(const QuantizeOptions& options, const OpenedModel& model,
                             const std::filesystem::path& source, const MlxOptions& mlx,
-                            const GgmlType* type, bool shows_progress) {
+                            const GgmlType* type, const Environment& environment) {
+  ASSIGN_OR_RETURN(const auto memory, OpenToolMemory(options, environment));
   ThreadPool pool(options.threads > 0 ? options.threads : UsableCores());
-  ProgressLine progress("writing", shows_progress);
+  ProgressLine progress("writing", environment.stderr_is_terminal);
   ConvertHooks hooks;
   hooks.progress = [&](Bytes done, Bytes total) { progress.Show(done, total); };
-  if (type != nullptr) return WriteGguf(model, options.target, options.force, *type, pool, hooks);
-  return WriteMlxFolder(model, source, options.target, options.force, mlx, pool, hooks);
+  if (type != nullptr) {
+    return WriteGguf(model, options.target, options.force, *type, pool, memory->pool, hooks);
+  }
+  return WriteMlxFolder(model, source, options.target, options.force, mlx, pool, memory->pool,
+                        hooks);
 }
 
 Status Quantize(const QuantizeOptions& options, const Environment& environment) {
@@ -119,7 +155,7 @@ Status Quantize(const QuantizeOptions& options, const Environment& environment) 
   }
   ASSIGN_OR_RETURN(const OpenedModel model, OpenModel(source.string()));
   ASSIGN_OR_RETURN(const ConvertReport report,
-                   Write(options, model, source, mlx, type, environment.stderr_is_terminal));
+                   Write(options, model, source, mlx, type, environment));
   for (const std::string& note : report.notes) fmt::print(stderr, "Note: {}\n", note);
   fmt::print(stderr, "{}: {}, {:.2f} bits a weight\n", options.target, FormatBytes(report.bytes),
              report.bits_per_weight);
@@ -155,6 +191,9 @@ void DefineQuantize(CLI::App& app, const Environment& environment, Action& actio
   app.add_flag("--force", options->force, "replace DST if it is there");
   app.add_option("--threads", options->threads, "threads that compute (default: one a usable core)")
       ->check(CLI::Range(1, 1024));
+  app.add_option("--memory-limit", options->memory_limit,
+                 "lower the memory that it may take, such as 8G");
+  app.add_option("--buffer-limit", options->buffer_limit, "lower how many buffers it may hold");
   app.callback([&, options] {
     action = [&environment, options] { return Quantize(*options, environment); };
   });

@@ -12,8 +12,6 @@
 namespace tonnage::cli {
 namespace {
 
-// Buffers are counted for devices whose drivers limit them; the host's only limit is bytes.
-constexpr std::int64_t kHostBuffers = INT64_MAX;
 // What a process holds differs by a few pages from run to run: in these steps it reads alike.
 constexpr Bytes kProcessStep = 256 * kKiB;
 // The backend's queue thread and the engine's stepping thread, beside those that compute.
@@ -48,6 +46,7 @@ void ModelOptions::AddTo(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--memory-limit", memory_limit,
                  "lower the memory that a load may take, such as 8G");
+  app.add_option("--buffer-limit", buffer_limit, "lower how many buffers a load may hold");
   app.add_option("--threads", threads, "threads that compute (default: one a usable core)")
       ->check(CLI::Range(1, 1024));
   app.add_option("--cpu", processor,
@@ -92,9 +91,9 @@ Result<std::unique_ptr<Runtime>> Runtime::OpenAt(std::string path, const ModelOp
   }
   runtime->threads_ = options.threads > 0 ? options.threads : UsableCores();
   RETURN_IF_ERROR(runtime->ResolveBudget(options, environment));
-  const MemoryLimit& limit = runtime->limits_.front();
-  runtime->available_ = {limit.bytes, limit.source};
-  runtime->budget_ = std::make_unique<Budget>(limit.bytes, kHostBuffers, limit.source);
+  const Available& available = runtime->available_;
+  runtime->budget_ = std::make_unique<Budget>(available.bytes, available.buffers, available.source,
+                                              available.buffers_source);
   runtime->allocator_ = std::make_unique<HostAllocator>(&runtime->ledger_, runtime->budget_.get());
   runtime->backend_ = std::make_unique<CpuBackend>(
       CpuBackendOptions{
@@ -110,11 +109,28 @@ Status Runtime::ResolveBudget(const ModelOptions& options, const Environment& en
   process.coming_threads = threads_ - 1 + kModelThreads;
   process.coming_file_bytes = model_->checkpoint.total_bytes();
   process_bytes_ = RoundUp(process.anonymous, kProcessStep);
-  ASSIGN_OR_RETURN(limits_,
-                   ResolveHostBudget(ReadHostLimits(process),
-                                     {{"--memory-limit", options.memory_limit},
-                                      {"TONNAGE_MEMORY_LIMIT", environment.memory_limit}}));
+  const std::vector<UserLimit> user = {{"--memory-limit", options.memory_limit},
+                                       {"TONNAGE_MEMORY_LIMIT", environment.memory_limit}};
+  fixed_limits_ = ReadAddressSpaceLimits(process);
+  ASSIGN_OR_RETURN(const std::vector<MemoryLimit> user_limits, ParseUserLimits(user));
+  fixed_limits_.insert(fixed_limits_.end(), user_limits.begin(), user_limits.end());
+  ASSIGN_OR_RETURN(limits_, WithFixedLimits(ReadSharedLimits(process)));
+  ASSIGN_OR_RETURN(const BufferLimit buffers,
+                   LowerBufferLimit(ReadHostBufferLimit(),
+                                    {{"--buffer-limit", options.buffer_limit},
+                                     {"TONNAGE_BUFFER_LIMIT", environment.buffer_limit}}));
+  available_ = {limits_.front().bytes, limits_.front().source, buffers.buffers, buffers.source};
   return {};
+}
+
+Result<std::vector<MemoryLimit>> Runtime::WithFixedLimits(std::vector<MemoryLimit> shared) const {
+  shared.insert(shared.end(), fixed_limits_.begin(), fixed_limits_.end());
+  return ResolveHostBudget(std::move(shared), {});
+}
+
+Result<MemoryLimit> Runtime::ReadLimit() const {
+  ASSIGN_OR_RETURN(auto limits, WithFixedLimits(ReadSharedLimits(GlanceAtHostProcess())));
+  return std::move(limits.front());
 }
 
 LoadSettings Runtime::Complete(LoadSettings settings) const {

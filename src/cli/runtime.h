@@ -26,6 +26,7 @@ struct ModelOptions {
   std::string model;  // as the user names it
   int threads = 0;    // 0: one a usable core
   std::string memory_limit;
+  std::string buffer_limit;
   std::optional<std::int64_t> context_tokens;
   std::int64_t slots = 1;
   std::string kv_dtype = "f16";
@@ -64,6 +65,9 @@ class Runtime {
   Backend& backend() { return *backend_; }
   int threads() const { return threads_; }
   const Ledger& ledger() const { return ledger_; }
+  Budget& budget() { return *budget_; }
+  // What this process may hold of the host's memory in all, with what others take of it by now.
+  Result<MemoryLimit> ReadLimit() const;
 
   // Loads the model and starts its engine. Standard error is told the quote and how the budget came
   // about, and, when it is a terminal, the progress.
@@ -71,6 +75,7 @@ class Runtime {
 
  private:
   Runtime() = default;
+  Result<std::vector<MemoryLimit>> WithFixedLimits(std::vector<MemoryLimit> shared) const;
   // Of what the process holds now.
   Status ResolveBudget(const ModelOptions& options, const Environment& environment);
 
@@ -78,7 +83,8 @@ class Runtime {
   int threads_ = 1;
   std::optional<ModelText> text_;
   Bytes process_bytes_ = 0;
-  std::vector<MemoryLimit> limits_;  // the smallest first
+  std::vector<MemoryLimit> fixed_limits_;  // those that others cannot lower
+  std::vector<MemoryLimit> limits_;        // all, the smallest first
   Available available_;
   Ledger ledger_;
   std::unique_ptr<Budget> budget_;

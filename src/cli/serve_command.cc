@@ -15,6 +15,7 @@
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
+#include "cli/memory_watch.h"
 #include "cli/runtime.h"
 #include "engine/plan_json.h"
 #include "server/app.h"
@@ -115,7 +116,8 @@ class ModelServer {
  public:
   static Result<std::unique_ptr<ModelServer>> Start(const ServeOptions& options,
                                                     const Environment& environment,
-                                                    Runtime& runtime, Engine& engine);
+                                                    Runtime& runtime, Engine& engine,
+                                                    const MemoryWatch& memory);
 
   const std::string& url() const { return http_->url(); }
   // Refuses what comes, lets what is under way finish until the deadline or another signal, then
@@ -148,14 +150,15 @@ Result<Json> PlanFor(const ServeOptions& options, Runtime& runtime, const PlanQu
 
 Result<std::unique_ptr<ModelServer>> ModelServer::Start(const ServeOptions& options,
                                                         const Environment& environment,
-                                                        Runtime& runtime, Engine& engine) {
+                                                        Runtime& runtime, Engine& engine,
+                                                        const MemoryWatch& memory) {
   ASSIGN_OR_RETURN(std::vector<std::string> api_keys, ReadApiKeys(options, environment));
   std::unique_ptr<ModelServer> server(new ModelServer());
   ASSIGN_OR_RETURN(server->text_engine_, TextEngine::Make(engine, runtime.TakeText()));
   const auto models =
       std::make_shared<OneModel>(options.names, UnixSeconds(), server->text_engine_);
-  const auto metrics = std::make_shared<Metrics>(options.names.front(), engine, runtime.ledger(),
-                                                 runtime.available().bytes);
+  const auto metrics = std::make_shared<Metrics>(options.names.front(), engine,
+                                                 [&memory] { return memory.Report(); });
   server->dispatcher_ = std::make_unique<Dispatcher>(DispatcherOptions{
       .queue_requests = std::max<std::int64_t>(1, options.queue.requests), .observer = metrics});
 
@@ -241,7 +244,9 @@ Status Serve(ServeOptions options, const Environment& environment) {
   options.model.slots = settings.slots;
   ASSIGN_OR_RETURN(Engine* const engine, runtime->Load(settings, environment));
   const StopSignals signals;
-  ASSIGN_OR_RETURN(const auto server, ModelServer::Start(options, environment, *runtime, *engine));
+  const MemoryWatch memory(*runtime, *engine);
+  ASSIGN_OR_RETURN(const auto server,
+                   ModelServer::Start(options, environment, *runtime, *engine, memory));
   Log(fmt::format("serving {} at {}: {} slots of {} tokens", options.names.front(), server->url(),
                   engine->cache().slots, FormatThousands(engine->cache().context_tokens)));
   fmt::print("{}\n", ReadyLine(options, *runtime, *engine, server->url()));
@@ -294,6 +299,7 @@ void AddLimits(CLI::App& app, ServeOptions& options) {
   add("--queue-tokens", options.queue.tokens, "tokens that their prompts may have in all");
   add("--max-header-bytes", limits.header_bytes, "of a request's head");
   add("--max-body-bytes", limits.body_bytes, "of a request's body");
+  add("--max-bodies-bytes", limits.all_bodies_bytes, "of all bodies of requests under way");
   add("--header-ms", limits.header_ms, "for a whole head, from its first byte");
   add("--body-ms", limits.body_grace_ms, "for a body, beside what its rate allows");
   add("--body-bytes-per-second", limits.body_bytes_per_s, "the slowest that a body may come");

@@ -49,7 +49,7 @@ constexpr const char* kFooter =
     "5 busy or unavailable, 130 interrupted.\n"
     "Models live in TONNAGE_HOME (by default tonnage/ in your data directory). "
     "TONNAGE_MEMORY_LIMIT lowers the memory\n"
-    "that a load may take, as --memory-limit does.";
+    "that a load may take, as --memory-limit does, and TONNAGE_BUFFER_LIMIT the buffers.";
 
 Status Run(int argc, char** argv, int& usage_exit_code) {
   const Environment environment = Environment::FromProcess();

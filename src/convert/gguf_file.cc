@@ -77,7 +77,7 @@ GgufWriter MakeWriter(const OpenedModel& model, const GgmlType& type,
 
 Result<ConvertReport> WriteGguf(const OpenedModel& model, const std::filesystem::path& target,
                                 bool replace, const GgmlType& type, ThreadPool& pool,
-                                const ConvertHooks& hooks) {
+                                Allocator& memory, const ConvertHooks& hooks) {
   if (model.checkpoint.gguf() == nullptr) {
     return Unsupported("a GGUF file is written from a GGUF file, whose metadata it takes over");
   }
@@ -92,12 +92,13 @@ Result<ConvertReport> WriteGguf(const OpenedModel& model, const std::filesystem:
   for (Output& output : outputs) {
     output.conversion.source = &output.source;
     elements += output.source.shape.elements();
-    RETURN_IF_ERROR(Convert(output.conversion, pool, [&](const ConvertedRows& rows) -> Status {
+    const auto sink = [&](const ConvertedRows& rows) -> Status {
       RETURN_IF_ERROR(writer.Write(output.index, rows.first_row * output.row_bytes, rows.data));
       done += static_cast<Bytes>(rows.data.size());
       if (hooks.progress) hooks.progress(done, writer.FileBytes());
       return {};
-    }));
+    };
+    RETURN_IF_ERROR(Convert(output.conversion, pool, memory, sink));
   }
   RETURN_IF_ERROR(writer.Finish());
   RETURN_IF_ERROR(place.Finish());

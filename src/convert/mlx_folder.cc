@@ -182,7 +182,7 @@ std::vector<std::vector<const Output*>> Shards(const FolderPlan& plan, Bytes sha
 }
 
 Status WriteShard(const fs::path& path, const std::vector<const Output*>& outputs, ThreadPool& pool,
-                  const std::function<void(Bytes)>& written) {
+                  Allocator& memory, const std::function<void(Bytes)>& written) {
   std::vector<SafetensorsTensor> tensors;
   for (const Output* output : outputs)
     tensors.insert(tensors.end(), output->tensors.begin(), output->tensors.end());
@@ -202,7 +202,7 @@ Status WriteShard(const fs::path& path, const std::vector<const Output*>& output
       written(bytes);
       return {};
     };
-    RETURN_IF_ERROR(Convert(output->conversion, pool, sink));
+    RETURN_IF_ERROR(Convert(output->conversion, pool, memory, sink));
     first += output->tensors.size();
   }
   return writer.Finish();
@@ -223,14 +223,14 @@ std::string ShardName(size_t index, size_t count) {
 }
 
 Status WriteWeights(const FolderPlan& plan, const fs::path& folder, Bytes shard_bytes,
-                    ThreadPool& pool, const ConvertHooks& hooks) {
+                    ThreadPool& pool, Allocator& memory, const ConvertHooks& hooks) {
   const auto shards = Shards(plan, shard_bytes);
   const Bytes total = plan.bytes();
   Bytes done = 0;
   std::map<std::string, std::string> weight_map;
   for (size_t i = 0; i < shards.size(); ++i) {
     const std::string name = ShardName(i, shards.size());
-    RETURN_IF_ERROR(WriteShard(folder / name, shards[i], pool, [&](Bytes bytes) {
+    RETURN_IF_ERROR(WriteShard(folder / name, shards[i], pool, memory, [&](Bytes bytes) {
       done += bytes;
       if (hooks.progress) hooks.progress(done, total);
     }));
@@ -265,7 +265,7 @@ Status CopyTextFiles(const fs::path& source, const fs::path& folder) {
 
 Result<ConvertReport> WriteMlxFolder(const OpenedModel& model, const fs::path& source,
                                      const fs::path& target, bool replace,
-                                     const MlxOptions& options, ThreadPool& pool,
+                                     const MlxOptions& options, ThreadPool& pool, Allocator& memory,
                                      const ConvertHooks& hooks) {
   const FolderPlan plan(model, options);
   ASSIGN_OR_RETURN(Json config, MlxConfig(model, plan.Quantization()));
@@ -285,7 +285,7 @@ Result<ConvertReport> WriteMlxFolder(const OpenedModel& model, const fs::path& s
     RETURN_IF_ERROR(
         CopyTextFiles(fs::is_directory(source) ? source : source.parent_path(), place.path()));
   }
-  RETURN_IF_ERROR(WriteWeights(plan, place.path(), options.shard_bytes, pool, hooks));
+  RETURN_IF_ERROR(WriteWeights(plan, place.path(), options.shard_bytes, pool, memory, hooks));
   RETURN_IF_ERROR(WriteJson(place.path() / "config.json", config));
   RETURN_IF_ERROR(place.Finish());
   return report;

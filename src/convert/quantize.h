@@ -1,5 +1,6 @@
 // A checkpoint written anew in another format: a folder as MLX keeps them, or a GGUF file. Weights
-// stream through in blocks of rows. What is written lies under a name of its own until it is whole,
+// stream through in blocks of rows, which `memory` holds, whose sizes change from weight to weight
+// and come again in each layer. What is written lies under a name of its own until it is whole,
 // and takes its place in one rename.
 #pragma once
 
@@ -13,6 +14,7 @@
 #include "base/result.h"
 #include "base/thread_pool.h"
 #include "convert/recipe.h"
+#include "memory/buffer.h"
 #include "models/open.h"
 #include "quant/pack.h"
 #include "tensor/dtype.h"
@@ -47,13 +49,13 @@ struct ConvertReport {
 // unless `replace`. Unavailable, with the numbers, where the disk has not enough room.
 Result<ConvertReport> WriteMlxFolder(const OpenedModel& model, const std::filesystem::path& source,
                                      const std::filesystem::path& target, bool replace,
-                                     const MlxOptions& options, ThreadPool& pool,
+                                     const MlxOptions& options, ThreadPool& pool, Allocator& memory,
                                      const ConvertHooks& hooks);
 
 // Writes a GGUF file with the metadata of the GGUF file that `model` was opened from, and matrices
 // in `type` (Q4_0, Q8_0, Q4_K, Q6_K, F16, BF16, F32) where their rows are whole blocks of it.
 Result<ConvertReport> WriteGguf(const OpenedModel& model, const std::filesystem::path& target,
                                 bool replace, const GgmlType& type, ThreadPool& pool,
-                                const ConvertHooks& hooks);
+                                Allocator& memory, const ConvertHooks& hooks);
 
 }  // namespace tonnage

@@ -10,6 +10,7 @@ namespace tonnage {
 namespace {
 
 constexpr std::int64_t kTaskRows = 16;
+constexpr Bytes kAlignment = 64;
 
 // Where row (or element) `row` of halves stands among pairs.
 std::int64_t PlaceAmongPairs(std::int64_t row, std::int64_t head_dim) {
@@ -19,9 +20,10 @@ std::int64_t PlaceAmongPairs(std::int64_t row, std::int64_t head_dim) {
 
 class Converter {
  public:
-  Converter(const Conversion& conversion, ThreadPool& pool)
+  Converter(const Conversion& conversion, ThreadPool& pool, Allocator& memory)
       : conversion_(conversion),
         pool_(pool),
+        memory_(memory),
         k_(conversion.source->shape[conversion.source->shape.rank() - 1]),
         out_row_(FormatRowBytes(conversion.format, k_).value()),
         numbers_(static_cast<size_t>(pool.threads())) {
@@ -29,41 +31,54 @@ class Converter {
   }
 
   Status Run(const RowSink& sink) {
-    std::vector<std::uint8_t> staging(static_cast<size_t>(conversion_.source->staging_bytes()));
+    ASSIGN_OR_RETURN(const Buffer staging_buffer,
+                     memory_.Allocate(Owner::kStaging, conversion_.source->staging_bytes()));
+    const std::span staging(staging_buffer.data(), static_cast<size_t>(staging_buffer.bytes()));
+    const std::vector<WeightBlock> blocks = conversion_.source->Blocks();
     const bool unchanged =
         conversion_.source->format == conversion_.format && conversion_.turned_head_dim == 0;
-    for (const WeightBlock& block : conversion_.source->Blocks()) {
+    if (!unchanged) {
+      RETURN_IF_ERROR(AllocateRows(blocks));
+    }
+    for (const WeightBlock& block : blocks) {
       if (unchanged) {
-        RETURN_IF_ERROR(sink(RowsOf(block, block.Read(staging))));
+        const WeightView view = block.Read(staging);
+        RETURN_IF_ERROR(sink(RowsOf(block, view.data, view.scales, view.biases)));
         block.Release();
         continue;
       }
-      data_.resize(static_cast<size_t>(block.rows * out_row_.data));
-      scales_.resize(static_cast<size_t>(block.rows * out_row_.scales));
-      biases_.resize(static_cast<size_t>(block.rows * out_row_.biases));
       Read(block, staging);
-      RETURN_IF_ERROR(sink({.first_row = block.first_row,
-                            .rows = block.rows,
-                            .data = data_,
-                            .scales = scales_,
-                            .biases = biases_}));
+      RETURN_IF_ERROR(sink(RowsOf(block, data_, scales_, biases_)));
       block.Release();
     }
     return {};
   }
 
  private:
-  // Rows that need no conversion, as they are read.
-  ConvertedRows RowsOf(const WeightBlock& block, const WeightView& view) const {
-    const auto part = [&](const std::uint8_t* data, Bytes row_bytes) {
+  // Room for the largest block that comes out.
+  Status AllocateRows(std::span<const WeightBlock> blocks) {
+    std::int64_t rows = 0;
+    for (const WeightBlock& block : blocks) rows = std::max(rows, block.rows);
+    const Bytes scales_at = RoundUp(rows * out_row_.data, kAlignment);
+    const Bytes biases_at = scales_at + RoundUp(rows * out_row_.scales, kAlignment);
+    ASSIGN_OR_RETURN(rows_, memory_.Allocate(Owner::kStaging, biases_at + rows * out_row_.biases));
+    data_ = rows_.data();
+    scales_ = data_ + scales_at;
+    biases_ = data_ + biases_at;
+    return {};
+  }
+
+  ConvertedRows RowsOf(const WeightBlock& block, const std::uint8_t* data,
+                       const std::uint8_t* scales, const std::uint8_t* biases) const {
+    const auto part = [&](const std::uint8_t* begin, Bytes row_bytes) {
       return row_bytes == 0 ? std::span<const std::uint8_t>()
-                            : std::span(data, static_cast<size_t>(block.rows * row_bytes));
+                            : std::span(begin, static_cast<size_t>(block.rows * row_bytes));
     };
     return {.first_row = block.first_row,
             .rows = block.rows,
-            .data = part(view.data, out_row_.data),
-            .scales = part(view.scales, out_row_.scales),
-            .biases = part(view.biases, out_row_.biases)};
+            .data = part(data, out_row_.data),
+            .scales = part(scales, out_row_.scales),
+            .biases = part(biases, out_row_.biases)};
   }
 
   void Read(const WeightBlock& block, std::span<std::uint8_t> staging) {
@@ -92,23 +107,25 @@ class Converter {
       }
       row = turned;
     }
-    PackRow(conversion_.format, row, data_.data() + to * out_row_.data,
-            scales_.data() + to * out_row_.scales, biases_.data() + to * out_row_.biases,
-            conversion_.options);
+    PackRow(conversion_.format, row, data_ + to * out_row_.data, scales_ + to * out_row_.scales,
+            biases_ + to * out_row_.biases, conversion_.options);
   }
 
   const Conversion& conversion_;
   ThreadPool& pool_;
+  Allocator& memory_;
   const std::int64_t k_;
   const RowBytes out_row_;
   std::vector<std::vector<float>> numbers_;  // by thread: a row, and room to turn it
-  std::vector<std::uint8_t> data_, scales_, biases_;
+  Buffer rows_;                              // a block that came out, in these parts
+  std::uint8_t *data_ = nullptr, *scales_ = nullptr, *biases_ = nullptr;
 };
 
 }  // namespace
 
-Status Convert(const Conversion& conversion, ThreadPool& pool, const RowSink& sink) {
-  return Converter(conversion, pool).Run(sink);
+Status Convert(const Conversion& conversion, ThreadPool& pool, Allocator& memory,
+               const RowSink& sink) {
+  return Converter(conversion, pool, memory).Run(sink);
 }
 
 }  // namespace tonnage

@@ -1,6 +1,7 @@
 // One weight from the format that a checkpoint keeps it in to another, a block of rows at a time,
-// so that no more than a block is ever held. Rows are converted in parallel; the sink is called on
-// the caller's thread, in the order of the rows.
+// so that no more than a block is ever held. What holds it comes from an allocator, and goes back
+// after each weight: with a pool, the next one's is there already. Rows are converted in parallel;
+// the sink is called on the caller's thread, in the order of the rows.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 
 #include "base/result.h"
 #include "base/thread_pool.h"
+#include "memory/buffer.h"
 #include "models/weight_source.h"
 #include "quant/pack.h"
 
@@ -31,6 +33,7 @@ struct ConvertedRows {
 };
 using RowSink = std::function<Status(const ConvertedRows&)>;
 
-Status Convert(const Conversion& conversion, ThreadPool& pool, const RowSink& sink);
+Status Convert(const Conversion& conversion, ThreadPool& pool, Allocator& memory,
+               const RowSink& sink);
 
 }  // namespace tonnage

@@ -92,6 +92,7 @@ Status Engine::Enqueue(std::span<const SequencePtr> sequences) {
   {
     std::lock_guard lock(mutex_);
     if (!status_.health.ok()) return status_.health.error();
+    if (refusing_) return *refusing_;
     // Requests that free slots await are no burden on the queue.
     std::int64_t awaited = status_.free_slots, beyond = 0, tokens = 0;
     const auto weigh = [&](const SequencePtr& sequence) {
@@ -152,6 +153,11 @@ Result<std::vector<float>> Engine::Evaluate(std::vector<std::int32_t> ids) {
   const GenerationEvent end = sequence->Next();
   if (const auto& error = std::get<DoneEvent>(end).error) return *error;
   return sequence->TakeLogits();
+}
+
+void Engine::RefuseNew(std::optional<Error> why) {
+  std::lock_guard lock(mutex_);
+  refusing_ = std::move(why);
 }
 
 EngineStatus Engine::status() const {

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
@@ -55,6 +56,9 @@ class Engine final : public TokenEngine {
   using TokenEngine::Start;
   Result<std::vector<Generation>> Start(Request request, int choices,
                                         std::function<void()> on_event) override;
+
+  // From now on what comes is refused with `why`, until it is nothing. What runs or waits goes on.
+  void RefuseNew(std::optional<Error> why);
 
   // The logits of every position of `ids`: [ids, vocab]. Waits for its turn like a request.
   Result<std::vector<float>> Evaluate(std::vector<std::int32_t> ids);
@@ -104,6 +108,7 @@ class Engine final : public TokenEngine {
   std::condition_variable work_;
   std::deque<SequencePtr> waiting_;
   EngineStatus status_;
+  std::optional<Error> refusing_;
   bool stopping_ = false;
 
   std::thread thread_;  // last, so that it starts when everything else is there

@@ -97,6 +97,7 @@ ProgramSpec Blueprint::Spec(const ServingSettings& serving) const {
 
 Result<Quote> Blueprint::Price(const ServingSettings& serving) const {
   ASSIGN_OR_RETURN(const ProgramPrice price, backend_.Price(Spec(serving)));
+  constexpr std::int64_t kRuntimeEntry = 1, kStagingBuffer = 1;
   const Bytes engine =
       EngineBytes(model_.model.info.vocab, Cache(serving), Step(serving), load_.queue);
   return Quote{.device = backend_.device(),
@@ -105,7 +106,9 @@ Result<Quote> Blueprint::Price(const ServingSettings& serving) const {
                .arena = price.arena,
                .workspace = price.workspace,
                .staging = staging_bytes_,
-               .runtime = load_.process_bytes + price.runtime + engine};
+               .runtime = load_.process_bytes + price.runtime + engine,
+               .buffers = kRuntimeEntry + price.weight_buffers +
+                          std::max(kStagingBuffer, price.program_buffers)};
 }
 
 Result<LoadPlan> Blueprint::Plan(const ServingSettings& serving, const Available& available) const {

@@ -20,9 +20,10 @@ Json RowJson(const LoadPlan& plan) {
     row[key + "_bytes"] = plan.quote.Of(static_cast<Owner>(term));
   }
   row["total_bytes"] = plan.quote.Total();
+  row["buffers"] = plan.quote.buffers;
   row["fits"] = !plan.refusal.has_value();
   if (!plan.refusal) return row;
-  row["tightest"] = OwnerName(plan.refusal->tightest);
+  row["tightest"] = plan.refusal->TooManyBuffers() ? "buffers" : OwnerName(*plan.refusal->tightest);
   row["nearest"] = Json::array();
   for (const ServingSettings& settings : plan.refusal->nearest) {
     row["nearest"].push_back(SettingsJson(settings));
@@ -39,6 +40,8 @@ Json PlanJson(std::string_view model, const Available& available, std::span<cons
   return {{"model", model},
           {"budget_bytes", available.bytes},
           {"budget_source", available.source},
+          {"budget_buffers", available.buffers},
+          {"buffers_source", available.buffers_source},
           {"plans", std::move(rows)}};
 }
 

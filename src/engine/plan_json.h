@@ -9,9 +9,10 @@
 
 namespace tonnage {
 
-// {"model", "budget_bytes", "budget_source", "plans": [a row a plan]}. A row has the settings,
-// every term as "<term>_bytes", the total, and whether it fits; where it does not, the tightest
-// term, the nearest settings that do, and a message.
+// {"model", "budget_bytes", "budget_source", "budget_buffers", "buffers_source", "plans": [a row a
+// plan]}. A row has the settings, every term as "<term>_bytes", the total, the buffers, and whether
+// it fits; where it does not, the tightest term or "buffers", the nearest settings that do, and a
+// message.
 Json PlanJson(std::string_view model, const Available& available, std::span<const LoadPlan> plans);
 
 }  // namespace tonnage

@@ -19,8 +19,11 @@ Reservation::~Reservation() {
   if (budget_ != nullptr) budget_->Release(bytes_);
 }
 
-Budget::Budget(Bytes limit_bytes, std::int64_t limit_buffers, std::string source)
-    : limit_buffers_(limit_buffers), source_(std::move(source)) {
+Budget::Budget(Bytes limit_bytes, std::int64_t limit_buffers, std::string source,
+               std::string buffers_source)
+    : limit_buffers_(limit_buffers),
+      buffers_source_(std::move(buffers_source)),
+      source_(std::move(source)) {
   status_.limit_bytes = limit_bytes;
   status_.limit_buffers = limit_buffers;
 }
@@ -34,8 +37,8 @@ Result<Reservation> Budget::Reserve(Bytes bytes) {
                    source_);
   }
   if (status_.used_buffers >= limit_buffers_) {
-    return Refused("one more buffer needed, but all {} that the device allows are in use",
-                   limit_buffers_);
+    return Refused("one more buffer needed, but all {} that {} allows are in use", limit_buffers_,
+                   buffers_source_);
   }
   status_.used_bytes += bytes;
   ++status_.used_buffers;
@@ -76,11 +79,14 @@ Result<std::int64_t> ParseCount(std::string_view name, std::string_view text) {
   return count;
 }
 
-Result<std::int64_t> LowerBufferLimit(std::int64_t device, std::string_view name,
-                                      std::string_view text) {
-  if (text.empty()) return device;
-  ASSIGN_OR_RETURN(const std::int64_t limit, ParseCount(name, text));
-  return std::min(limit, device);
+Result<BufferLimit> LowerBufferLimit(BufferLimit device, const std::vector<UserLimit>& user) {
+  BufferLimit lowest = std::move(device);
+  for (const UserLimit& limit : user) {
+    if (limit.text.empty()) continue;
+    ASSIGN_OR_RETURN(const std::int64_t buffers, ParseCount(limit.name, limit.text));
+    if (buffers < lowest.buffers) lowest = {buffers, std::string(limit.name)};
+  }
+  return lowest;
 }
 
 }  // namespace tonnage

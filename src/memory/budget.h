@@ -7,6 +7,7 @@
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -43,9 +44,10 @@ struct BudgetStatus {
 
 class Budget {
  public:
-  // `source` says in messages where the limit comes from: "RAM", "--memory-limit", "cgroup
+  // The sources say in messages where a limit comes from: "RAM", "--memory-limit", "cgroup
   // memory.max".
-  Budget(Bytes limit_bytes, std::int64_t limit_buffers, std::string source);
+  Budget(Bytes limit_bytes, std::int64_t limit_buffers, std::string source,
+         std::string buffers_source = "the device");
 
   // Refused, with the numbers and the source, when the bytes or the buffer do not fit.
   Result<Reservation> Reserve(Bytes bytes);
@@ -57,6 +59,7 @@ class Budget {
   Bytes limit_bytes() const { return status().limit_bytes; }
   std::int64_t limit_buffers() const { return limit_buffers_; }
   std::string source() const;
+  const std::string& buffers_source() const { return buffers_source_; }
   Bytes used_bytes() const { return status().used_bytes; }
   std::int64_t used_buffers() const { return status().used_buffers; }
   BudgetStatus status() const;
@@ -66,18 +69,32 @@ class Budget {
   void Release(Bytes bytes);
 
   const std::int64_t limit_buffers_;
+  const std::string buffers_source_;
 
   mutable std::mutex mutex_;  // guards what follows
   std::string source_;
   BudgetStatus status_;
 };
 
+// A limit that the user gave: the option or variable's name and its text; an empty text is no
+// limit.
+struct UserLimit {
+  std::string_view name;
+  std::string_view text;
+};
+
+// How many buffers a device may hold, and who says so.
+struct BufferLimit {
+  std::int64_t buffers = 0;
+  std::string source;
+};
+
 // A whole number above 0 that `text`, from the option or variable `name`, gives; anything else is
 // InvalidArgument that begins with the name.
 Result<std::int64_t> ParseCount(std::string_view name, std::string_view text);
 
-// The device's limit on buffers, or the user's where that is lower; an empty text is none.
-Result<std::int64_t> LowerBufferLimit(std::int64_t device, std::string_view name,
-                                      std::string_view text);
+// The device's limit on buffers, or the lowest of the user's where one is lower. Junk is an error
+// that names the option or variable.
+Result<BufferLimit> LowerBufferLimit(BufferLimit device, const std::vector<UserLimit>& user);
 
 }  // namespace tonnage

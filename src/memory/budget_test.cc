@@ -36,15 +36,30 @@ TEST(Budget, RemembersTheMostThatWasHeld) {
   EXPECT_EQ(status.used_buffers, 1);
 }
 
-TEST(BufferLimit, OnlyLowers) {
-  EXPECT_EQ(LowerBufferLimit(100, "TONNAGE_BUFFER_LIMIT", "").value(), 100);
-  EXPECT_EQ(LowerBufferLimit(100, "TONNAGE_BUFFER_LIMIT", "40").value(), 40);
-  EXPECT_EQ(LowerBufferLimit(100, "TONNAGE_BUFFER_LIMIT", "1000").value(), 100);
+TEST(Budget, TooManyBuffersNameWhoLimitsThem) {
+  Budget budget(1000, 1, "the device", "TONNAGE_BUFFER_LIMIT");
+  auto held = budget.Reserve(1);
+  EXPECT_EQ(budget.Reserve(1).error().message(),
+            "one more buffer needed, but all 1 that TONNAGE_BUFFER_LIMIT allows are in use");
+}
+
+TEST(BufferLimit, OnlyLowersAndTheLowestIsNamed) {
+  const auto lowered = [](std::string_view flag, std::string_view variable) {
+    return LowerBufferLimit({100, "the device"},
+                            {{"--buffer-limit", flag}, {"TONNAGE_BUFFER_LIMIT", variable}})
+        .value();
+  };
+  EXPECT_EQ(lowered("", "").buffers, 100);
+  EXPECT_EQ(lowered("", "").source, "the device");
+  EXPECT_EQ(lowered("1000", "100").source, "the device");
+  EXPECT_EQ(lowered("50", "40").buffers, 40);
+  EXPECT_EQ(lowered("50", "40").source, "TONNAGE_BUFFER_LIMIT");
+  EXPECT_EQ(lowered("30", "40").source, "--buffer-limit");
 }
 
 TEST(BufferLimit, JunkNamesTheVariable) {
   for (const char* junk : {"0", "-1", "ten", "10x", " 10", "1e3", "99999999999999999999"}) {
-    const auto limit = LowerBufferLimit(100, "TONNAGE_BUFFER_LIMIT", junk);
+    const auto limit = LowerBufferLimit({100, "the device"}, {{"TONNAGE_BUFFER_LIMIT", junk}});
     ASSERT_FALSE(limit.ok()) << junk;
     EXPECT_EQ(limit.error().code(), Code::kInvalidArgument);
     EXPECT_THAT(limit.error().message(), HasSubstr("TONNAGE_BUFFER_LIMIT: `"));

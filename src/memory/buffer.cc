@@ -19,7 +19,7 @@ Buffer Allocator::MakeBuffer(Allocator* allocator, Ledger* ledger, Reservation r
   buffer.owner_ = owner;
   buffer.data_ = data;
   buffer.bytes_ = bytes;
-  ledger->Add(owner, buffer.reservation_.bytes());
+  if (ledger != nullptr) ledger->Add(owner, buffer.reservation_.bytes());
   return buffer;
 }
 
@@ -38,7 +38,13 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
 Buffer::~Buffer() {
   if (allocator_ == nullptr) return;
   allocator_->Free(data_, bytes_);
-  ledger_->Remove(owner_, reservation_.bytes());
+  if (ledger_ != nullptr) ledger_->Remove(owner_, reservation_.bytes());
+}
+
+void Buffer::SetOwner(Owner owner) {
+  if (owner == owner_) return;
+  if (ledger_ != nullptr) ledger_->Move(owner_, owner, reservation_.bytes());
+  owner_ = owner;
 }
 
 Result<Buffer> HostAllocator::Allocate(Owner owner, Bytes bytes) {

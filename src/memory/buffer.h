@@ -29,6 +29,7 @@ class Allocator {
  protected:
   friend class Buffer;
   virtual void Free(std::uint8_t* data, Bytes bytes) = 0;
+  // Without a ledger, the bytes are in it already by another buffer's entry.
   static Buffer MakeBuffer(Allocator* allocator, Ledger* ledger, Reservation reservation,
                            Owner owner, std::uint8_t* data, Bytes bytes);
 };
@@ -42,6 +43,8 @@ class Buffer {
 
   std::uint8_t* data() const { return data_; }
   Bytes bytes() const { return bytes_; }  // as asked for
+  // Moves its entry to another line of the ledger.
+  void SetOwner(Owner owner);
 
  private:
   friend class Allocator;

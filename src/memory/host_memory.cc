@@ -47,10 +47,14 @@ Bytes HoldableIn(const HostProcess& process, Bytes free_space) {
 }
 
 void AddRam(const HostProcess& process, const fs::path& root, std::vector<MemoryLimit>& limits) {
-  const fs::path meminfo = root / "proc/meminfo";
-  if (const auto available = ReadProcField(meminfo, "MemAvailable:")) {
+  if (const auto available = ReadProcField(root / "proc/meminfo", "MemAvailable:")) {
     limits.push_back({Holdable(process, *available * kKiB), "the RAM that is available"});
   }
+}
+
+void AddOvercommit(const HostProcess& process, const fs::path& root,
+                   std::vector<MemoryLimit>& limits) {
+  const fs::path meminfo = root / "proc/meminfo";
   if (ReadProcNumber(root / "proc/sys/vm/overcommit_memory") == 2) {
     const auto limit = ReadProcField(meminfo, "CommitLimit:");
     const auto committed = ReadProcField(meminfo, "Committed_AS:");
@@ -147,26 +151,56 @@ Result<Bytes> ParseByteSize(std::string_view name, std::string_view text) {
 }
 
 std::vector<MemoryLimit> ReadHostLimits(const HostProcess& process, const fs::path& root) {
+  std::vector<MemoryLimit> limits = ReadSharedLimits(process, root);
+  for (MemoryLimit& limit : ReadAddressSpaceLimits(process, root))
+    limits.push_back(std::move(limit));
+  return limits;
+}
+
+std::vector<MemoryLimit> ReadSharedLimits(const HostProcess& process, const fs::path& root) {
   std::vector<MemoryLimit> limits;
   AddRam(process, root, limits);
   AddCgroups(process, root, limits);
+  return limits;
+}
+
+std::vector<MemoryLimit> ReadAddressSpaceLimits(const HostProcess& process, const fs::path& root) {
+  std::vector<MemoryLimit> limits;
+  AddOvercommit(process, root, limits);
   AddResourceLimit(process, RLIMIT_AS, process.mapped, "RLIMIT_AS (ulimit -v)", limits);
   AddResourceLimit(process, RLIMIT_DATA, process.writable, "RLIMIT_DATA (ulimit -d)", limits);
+  return limits;
+}
+
+Result<std::vector<MemoryLimit>> ParseUserLimits(const std::vector<UserLimit>& user) {
+  std::vector<MemoryLimit> limits;
+  for (const UserLimit& limit : user) {
+    if (limit.text.empty()) continue;
+    ASSIGN_OR_RETURN(const Bytes bytes, ParseByteSize(limit.name, limit.text));
+    limits.push_back({bytes, std::string(limit.name)});
+  }
   return limits;
 }
 
 Result<std::vector<MemoryLimit>> ResolveHostBudget(std::vector<MemoryLimit> host,
                                                    const std::vector<UserLimit>& user) {
   std::vector<MemoryLimit> all = std::move(host);
-  for (const UserLimit& limit : user) {
-    if (limit.text.empty()) continue;
-    ASSIGN_OR_RETURN(const Bytes bytes, ParseByteSize(limit.name, limit.text));
-    all.push_back({bytes, std::string(limit.name)});
-  }
+  ASSIGN_OR_RETURN(const std::vector<MemoryLimit> limits, ParseUserLimits(user));
+  all.insert(all.end(), limits.begin(), limits.end());
   if (all.empty())
     return Unavailable("nothing says how much memory this machine has: give --memory-limit");
   std::ranges::stable_sort(all, {}, &MemoryLimit::bytes);
   return all;
+}
+
+BufferLimit ReadHostBufferLimit(const fs::path& root) {
+  constexpr std::int64_t kOtherMaps = 1024;
+  constexpr std::int64_t kNoLimit = INT64_MAX;
+  const auto most = ReadProcNumber(root / "proc/sys/vm/max_map_count");
+  const auto maps = ReadProcText(root / "proc/self/maps");
+  if (!most || !maps) return {kNoLimit, "the system"};
+  const std::int64_t used = std::ranges::count(*maps, '\n');
+  return {std::max<std::int64_t>(0, *most - used - kOtherMaps), "the system's vm.max_map_count"};
 }
 
 std::string DescribeLimits(std::span<const MemoryLimit> smallest_first) {

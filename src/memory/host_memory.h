@@ -12,6 +12,7 @@
 
 #include "base/bytes.h"
 #include "base/result.h"
+#include "memory/budget.h"
 #include "memory/host_process.h"
 
 namespace tonnage {
@@ -32,18 +33,25 @@ struct MemoryLimit {
 // where /proc and /sys are looked for.
 std::vector<MemoryLimit> ReadHostLimits(const HostProcess& process,
                                         const std::filesystem::path& root = "/");
+// Those among them that others lower by what they take: RAM and cgroups.
+std::vector<MemoryLimit> ReadSharedLimits(const HostProcess& process,
+                                          const std::filesystem::path& root = "/");
+// The others, on address space. What is mapped cannot be lost to them, so what they say before a
+// load stays true.
+std::vector<MemoryLimit> ReadAddressSpaceLimits(const HostProcess& process,
+                                                const std::filesystem::path& root = "/");
 
-// A limit that the user gave: the option or variable's name and its text; an empty text is no
-// limit.
-struct UserLimit {
-  std::string_view name;
-  std::string_view text;
-};
+// What the user's limits say. Junk is an error that names the option or variable.
+Result<std::vector<MemoryLimit>> ParseUserLimits(const std::vector<UserLimit>& user);
 
 // All limits, the smallest first: that one is the budget. There is one at least. Junk in a user's
 // limit is an error that names it.
 Result<std::vector<MemoryLimit>> ResolveHostBudget(std::vector<MemoryLimit> host,
                                                    const std::vector<UserLimit>& user);
+
+// How many buffers the host can map beside what this process has mapped already and will map for
+// threads and files.
+BufferLimit ReadHostBufferLimit(const std::filesystem::path& root = "/");
 
 // "8.0 GiB by --memory-limit (the RAM that is available: 22.1 GiB)".
 std::string DescribeLimits(std::span<const MemoryLimit> smallest_first);

@@ -36,6 +36,37 @@ class HostMemoryTest : public ::testing::Test {
   HostProcess process_;
 };
 
+TEST_F(HostMemoryTest, AGlanceReadsTheCountersAndALookTheRollUp) {
+  Write("proc/self/status", "VmSize: 900 kB\nVmData: 400 kB\nRssAnon: 300 kB\nVmSwap: 8 kB\n");
+  EXPECT_EQ(GlanceAtHostProcess(root_).anonymous, 308 * kKiB);
+  EXPECT_EQ(ReadHostProcess(root_).anonymous, 308 * kKiB) << "where there is no roll-up";
+  Write("proc/self/smaps_rollup", "Rss: 800 kB\nAnonymous: 320 kB\nSwap: 12 kB\n");
+  EXPECT_EQ(GlanceAtHostProcess(root_).anonymous, 308 * kKiB);
+  EXPECT_EQ(ReadHostProcess(root_).anonymous, 332 * kKiB);
+  EXPECT_EQ(ReadHostProcess(root_).writable, 400 * kKiB);
+  EXPECT_EQ(ReadHostProcess(root_).mapped, 900 * kKiB);
+}
+
+TEST_F(HostMemoryTest, SharedLimitsAreThoseThatOthersCanLower) {
+  Write("proc/sys/vm/overcommit_memory", "2\n");
+  const auto shared = ReadSharedLimits(process_, root_);
+  ASSERT_EQ(shared.size(), 1u);
+  EXPECT_EQ(shared[0].source, "the RAM that is available");
+  const auto fixed = ReadAddressSpaceLimits(process_, root_);
+  EXPECT_EQ(fixed.at(0).source, "strict overcommit");
+  EXPECT_EQ(ReadHostLimits(process_, root_).size(), shared.size() + fixed.size());
+}
+
+TEST_F(HostMemoryTest, MapsLimitTheBuffers) {
+  EXPECT_EQ(ReadHostBufferLimit(root_).buffers, INT64_MAX);
+  Write("proc/sys/vm/max_map_count", "65530\n");
+  Write("proc/self/maps", "a\nb\nc\n");
+  EXPECT_EQ(ReadHostBufferLimit(root_).buffers, 65530 - 3 - 1024);
+  EXPECT_EQ(ReadHostBufferLimit(root_).source, "the system's vm.max_map_count");
+  Write("proc/sys/vm/max_map_count", "100\n");
+  EXPECT_EQ(ReadHostBufferLimit(root_).buffers, 0);
+}
+
 TEST_F(HostMemoryTest, RamIsTheLimitWhenNothingElseIs) {
   EXPECT_EQ(Resolve().bytes, WithoutTables(800 * kKiB));
   EXPECT_EQ(Resolve().source, "the RAM that is available");

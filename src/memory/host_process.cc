@@ -18,21 +18,26 @@ Bytes ThreadStackBytes() {
   return static_cast<Bytes>(stack + guard);
 }
 
+Bytes ReadKilobytes(const std::filesystem::path& path, std::string_view key) {
+  return ReadProcField(path, key).value_or(0) * kKiB;
+}
+
 }  // namespace
 
+HostProcess GlanceAtHostProcess(const std::filesystem::path& root) {
+  const std::filesystem::path status = root / "proc/self/status";
+  return {.anonymous = ReadKilobytes(status, "RssAnon:") + ReadKilobytes(status, "VmSwap:"),
+          .writable = ReadKilobytes(status, "VmData:"),
+          .mapped = ReadKilobytes(status, "VmSize:"),
+          .thread_stack_bytes = ThreadStackBytes()};
+}
+
 HostProcess ReadHostProcess(const std::filesystem::path& root) {
-  const std::filesystem::path self = root / "proc/self";
-  const auto kilobytes = [](const std::filesystem::path& path, std::string_view key) {
-    return ReadProcField(path, key).value_or(0) * kKiB;
-  };
-  HostProcess process;
-  // The roll-up walks the page tables and is exact. Counters in `status` lag behind on each core.
-  process.anonymous =
-      kilobytes(self / "smaps_rollup", "Anonymous:") + kilobytes(self / "smaps_rollup", "Swap:");
-  if (process.anonymous == 0) process.anonymous = kilobytes(self / "status", "RssAnon:");
-  process.writable = kilobytes(self / "status", "VmData:");
-  process.mapped = kilobytes(self / "status", "VmSize:");
-  process.thread_stack_bytes = ThreadStackBytes();
+  const std::filesystem::path rollup = root / "proc/self/smaps_rollup";
+  HostProcess process = GlanceAtHostProcess(root);
+  // The roll-up walks the page tables and is exact.
+  const Bytes exact = ReadKilobytes(rollup, "Anonymous:") + ReadKilobytes(rollup, "Swap:");
+  if (exact > 0) process.anonymous = exact;
   return process;
 }
 

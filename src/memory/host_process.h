@@ -22,4 +22,8 @@ struct HostProcess {
 // `root` is where /proc is looked for. What it does not say is 0.
 HostProcess ReadHostProcess(const std::filesystem::path& root = "/");
 
+// The same from counters that may lag a few pages behind on each core: quick however much memory
+// there is, for who looks often.
+HostProcess GlanceAtHostProcess(const std::filesystem::path& root = "/");
+
 }  // namespace tonnage

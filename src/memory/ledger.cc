@@ -25,6 +25,11 @@ void Ledger::Remove(Owner owner, Bytes bytes) {
   total_.fetch_sub(bytes, std::memory_order_relaxed);
 }
 
+void Ledger::Move(Owner from, Owner to, Bytes bytes) {
+  by_owner_[static_cast<size_t>(from)].fetch_sub(bytes, std::memory_order_relaxed);
+  by_owner_[static_cast<size_t>(to)].fetch_add(bytes, std::memory_order_relaxed);
+}
+
 Bytes Ledger::Of(Owner owner) const {
   return by_owner_[static_cast<size_t>(owner)].load(std::memory_order_relaxed);
 }

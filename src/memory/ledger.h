@@ -20,6 +20,8 @@ class Ledger {
  public:
   void Add(Owner owner, Bytes bytes);
   void Remove(Owner owner, Bytes bytes);
+  // From one line to another; total and peak stay.
+  void Move(Owner from, Owner to, Bytes bytes);
   Bytes Of(Owner owner) const;
   Bytes Total() const { return total_.load(std::memory_order_relaxed); }
   // The highest Total() so far.

@@ -18,10 +18,10 @@ double Seconds(Clock::duration duration) { return std::chrono::duration<double>(
 
 }  // namespace
 
-Metrics::Metrics(const std::string& model, const TokenEngine& engine, const Ledger& ledger,
-                 Bytes budget_bytes)
+Metrics::Metrics(const std::string& model, const TokenEngine& engine,
+                 std::function<MemoryReport()> memory)
     : engine_(engine),
-      ledger_(ledger),
+      memory_(std::move(memory)),
       labels_({{"model_name", model}}),
       first_token_(AddHistogram("tonnage_time_to_first_token_seconds",
                                 "From a request's arrival to the first token of its answer",
@@ -47,6 +47,14 @@ Metrics::Metrics(const std::string& model, const TokenEngine& engine, const Ledg
       kv_use_(AddGauge("tonnage_kv_usage_ratio", "Reserved pages of the KV cache, of all")),
       steps_(AddGauge("tonnage_engine_steps", "Steps that the engine has done")),
       peak_(AddGauge("tonnage_ledger_peak_bytes", "The most that was ever held")),
+      budget_(AddGauge("tonnage_budget_bytes", "Memory that may be held, as the host is now")),
+      pressure_(AddGauge("tonnage_memory_pressure",
+                         "0: none, 1: caches yield, 2: new requests are refused")),
+      live_buffers_(AddGauge("tonnage_buffers", "Buffers that are held", {{"state", "live"}})),
+      cached_buffers_(AddGauge("tonnage_buffers", "Buffers that are held", {{"state", "cached"}})),
+      cached_bytes_(AddGauge("tonnage_cached_bytes", "Memory that freed buffers keep for reuse")),
+      peak_buffers_(AddGauge("tonnage_buffers_peak", "The most buffers that were ever held")),
+      most_buffers_(AddGauge("tonnage_budget_buffers", "Buffers that may be held")),
       running_alias_(AddGauge("vllm:num_requests_running", "Same as tonnage_requests_running")),
       waiting_alias_(AddGauge("vllm:num_requests_waiting", "Same as tonnage_requests_waiting")),
       kv_use_alias_(AddGauge("vllm:kv_cache_usage_perc", "Same as tonnage_kv_usage_ratio")),
@@ -61,8 +69,6 @@ Metrics::Metrics(const std::string& model, const TokenEngine& engine, const Ledg
     std::ranges::replace(name, ' ', '_');
     ledger_lines_[static_cast<size_t>(owner)] = &lines.Add({{"owner", name}});
   }
-  AddGauge("tonnage_budget_bytes", "Memory that may be held")
-      .Set(static_cast<double>(budget_bytes));
   AddGauge("tonnage_slots", "Answers that can be under way at a time")
       .Set(static_cast<double>(engine.cache().slots));
   AddGauge("tonnage_context_tokens", "The longest prompt and answer")
@@ -110,6 +116,20 @@ void Metrics::OnRefused(const Error& error) {
   requests_.Add({{"outcome", std::string(CodeName(error.code()))}}).Increment();
 }
 
+void Metrics::SetMemory(const MemoryReport& memory) {
+  for (size_t owner = 0; owner < memory.by_owner.size(); ++owner) {
+    ledger_lines_[owner]->Set(static_cast<double>(memory.by_owner[owner]));
+  }
+  peak_.Set(static_cast<double>(memory.peak_bytes));
+  budget_.Set(static_cast<double>(memory.budget.limit_bytes));
+  pressure_.Set(static_cast<double>(memory.pressure));
+  live_buffers_.Set(static_cast<double>(memory.live_buffers()));
+  cached_buffers_.Set(static_cast<double>(memory.cached_buffers));
+  cached_bytes_.Set(static_cast<double>(memory.cached_bytes));
+  peak_buffers_.Set(static_cast<double>(memory.budget.peak_buffers));
+  most_buffers_.Set(static_cast<double>(memory.budget.limit_buffers));
+}
+
 std::string Metrics::Scrape() {
   const EngineStatus status = engine_.status();
   const auto running = static_cast<double>(status.running);
@@ -126,11 +146,7 @@ std::string Metrics::Scrape() {
   kv_use_alias_.Set(use);
   gpu_cache_alias_.Set(use);
   steps_.Set(static_cast<double>(status.steps));
-  peak_.Set(static_cast<double>(ledger_.Peak()));
-  for (int owner = 0; owner < kOwnerCount; ++owner) {
-    ledger_lines_[static_cast<size_t>(owner)]->Set(
-        static_cast<double>(ledger_.Of(static_cast<Owner>(owner))));
-  }
+  SetMemory(memory_());
   return prometheus::TextSerializer().Serialize(registry_.Collect());
 }
 

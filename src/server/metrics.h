@@ -10,18 +10,19 @@
 #include <prometheus/registry.h>
 
 #include <array>
+#include <functional>
 #include <string>
 
-#include "memory/budget.h"
-#include "memory/ledger.h"
+#include "memory/report.h"
 #include "service/dispatcher.h"
 
 namespace tonnage {
 
 class Metrics final : public TextObserver {
  public:
-  Metrics(const std::string& model, const TokenEngine& engine, const Ledger& ledger,
-          Bytes budget_bytes);
+  // `memory` says how the device's memory looks now.
+  Metrics(const std::string& model, const TokenEngine& engine,
+          std::function<MemoryReport()> memory);
 
   void OnTokens(bool first, std::int64_t tokens, Clock::duration since) override;
   void OnDone(const TextDone& done, Clock::duration since_submitted) override;
@@ -34,19 +35,23 @@ class Metrics final : public TextObserver {
   using Labels = prometheus::Labels;
   prometheus::Gauge& AddGauge(const std::string& name, const std::string& help,
                               const Labels& labels = {});
+  void SetMemory(const MemoryReport& memory);
   prometheus::Counter& AddCounter(const std::string& name, const std::string& help);
   prometheus::Histogram& AddHistogram(const std::string& name, const std::string& help,
                                       const prometheus::Histogram::BucketBoundaries& bounds_s);
 
   const TokenEngine& engine_;
-  const Ledger& ledger_;
+  const std::function<MemoryReport()> memory_;
   const Labels labels_;  // the model's name
   prometheus::Registry registry_;
 
   prometheus::Histogram &first_token_, &inter_token_, &queue_, &prefill_, &decode_, &request_;
   prometheus::Counter &prompt_tokens_, &generated_tokens_;
   prometheus::Family<prometheus::Counter>& requests_;  // by outcome
-  prometheus::Gauge &running_, &waiting_, &waiting_tokens_, &kv_use_, &steps_, &peak_;
+  prometheus::Gauge &running_, &waiting_, &waiting_tokens_, &kv_use_, &steps_;
+  prometheus::Gauge &peak_, &budget_, &pressure_;
+  prometheus::Gauge &live_buffers_, &cached_buffers_, &cached_bytes_, &peak_buffers_,
+      &most_buffers_;
   prometheus::Gauge &running_alias_, &waiting_alias_, &kv_use_alias_, &gpu_cache_alias_;
   std::array<prometheus::Gauge*, kOwnerCount> ledger_lines_{};
 };

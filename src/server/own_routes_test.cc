@@ -23,7 +23,8 @@ class OwnRoutesTest : public testing::Test {
     auto text = OpenModelText(TONNAGE_SOURCE_DIR "/tests/golden/tiny_chat");
     EXPECT_TRUE(text.ok()) << text.error().message();
     text_engine_ = TextEngine::Make(engine_, std::move(*text)).value();
-    metrics_ = std::make_shared<Metrics>("toy", engine_, ledger_, 1000);
+    metrics_ = std::make_shared<Metrics>(
+        "toy", engine_, [this] { return ReportMemory(ledger_, budget_, nullptr, &watch_); });
     routes_ = OwnRoutes(
         {.models = std::make_shared<OneModel>(std::vector<std::string>{"toy"}, 7, text_engine_),
          .engine = &engine_,
@@ -65,6 +66,13 @@ class OwnRoutesTest : public testing::Test {
 
   ToyBackend backend_;
   Ledger ledger_;
+  Budget budget_{1000, 40, "the test"};
+  Bytes limit_bytes_ = 1000;  // what the host leaves
+  PressureWatch watch_{budget_,
+                       [this]() -> Result<MemoryLimit> {
+                         return MemoryLimit{limit_bytes_, "the host"};
+                       },
+                       {.admissions = [](const std::optional<Error>&) {}}};
   Engine engine_;
   std::shared_ptr<const TextEngine> text_engine_;
   std::shared_ptr<Metrics> metrics_;
@@ -160,6 +168,9 @@ TEST(Heartbeat, IsMissedOnlyByWhatHasWork) {
 
 TEST_F(OwnRoutesTest, MetricsHaveHistogramsGaugesAndTheGatewaysNames) {
   ledger_.Add(Owner::kPrefixCache, 77);
+  const auto held = budget_.Reserve(600);
+  limit_bytes_ = 500;
+  watch_.Sample();
   metrics_->OnTokens(true, 1, std::chrono::milliseconds(30));
   metrics_->OnTokens(false, 4, std::chrono::milliseconds(8));
   metrics_->OnDone({.reason = FinishReason::kLength, .usage = {.prompt_tokens = 3}},
@@ -183,10 +194,18 @@ TEST_F(OwnRoutesTest, MetricsHaveHistogramsGaugesAndTheGatewaysNames) {
         R"(tonnage_requests_total{model_name="toy",outcome="busy"} 1)",
         R"(tonnage_ledger_bytes{model_name="toy",owner="prefix_cache"} 77)",
         R"(tonnage_ledger_bytes{model_name="toy",owner="kv"} 0)",
-        R"(tonnage_budget_bytes{model_name="toy"} 1000)",
+        R"(tonnage_ledger_peak_bytes{model_name="toy"} 77)",
+        R"(tonnage_budget_bytes{model_name="toy"} 500)",
+        R"(tonnage_memory_pressure{model_name="toy"} 2)",
+        R"(tonnage_buffers{model_name="toy",state="live"} 1)",
+        R"(tonnage_buffers{model_name="toy",state="cached"} 0)",
+        R"(tonnage_cached_bytes{model_name="toy"} 0)",
+        R"(tonnage_buffers_peak{model_name="toy"} 1)",
+        R"(tonnage_budget_buffers{model_name="toy"} 40)",
         R"(tonnage_requests_running{model_name="toy"} 1)",
         R"(vllm:num_requests_running{model_name="toy"} 1)",
-        R"(vllm:num_requests_waiting{model_name="toy"} 0)", R"(vllm:kv_cache_usage_perc{)",
+        R"(vllm:num_requests_waiting{model_name="toy"} 0)",
+        R"(vllm:kv_cache_usage_perc{)",
         R"(vllm:gpu_cache_usage_perc{)"}) {
     EXPECT_THAT(text, HasSubstr(line));
   }

@@ -135,9 +135,12 @@ ProgramPrice HostPlan::Price(const Allocator& allocator) const {
   // What the heap holds of a node in plans and launch list, and of a weight; measured.
   constexpr Bytes kNodeBytes = 1536;
   constexpr Bytes kWeightBytes = 512;
+  constexpr std::int64_t kProgramBuffers = 3;  // kv, arena and workspace
   ProgramPrice price{.kv = allocator.Footprint(kv_bytes),
                      .arena = allocator.Footprint(arena.arena_bytes),
-                     .workspace = allocator.Footprint(workspace.total)};
+                     .workspace = allocator.Footprint(workspace.total),
+                     .weight_buffers = static_cast<std::int64_t>(weights.buffer_bytes.size()),
+                     .program_buffers = kProgramBuffers};
   for (Bytes bytes : weights.buffer_bytes) price.weights += allocator.Footprint(bytes);
   price.runtime = static_cast<Bytes>(rope_table_of.size()) * kNodeBytes +
                   static_cast<Bytes>(weights.places.size()) * kWeightBytes;

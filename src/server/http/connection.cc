@@ -83,6 +83,7 @@ class Connection final : public ConnectionHandle,
   }
   ~Connection() override {
     Uncount();  // where an exception left a request unanswered
+    DropBody();
     context_->connections.fetch_sub(1);
   }
 
@@ -178,6 +179,8 @@ class Connection final : public ConnectionHandle,
     const auto path = DecodePath(std::string_view(target).substr(0, target.find('?')));
     if (!path) return Fail(400, "the request's path has a malformed escape");
     path_ = *path;
+    const auto length = parser_->content_length();
+    if (length && !HoldBody(static_cast<Bytes>(*length))) return FailForBodies();
     if (beast::iequals(parser_->get()[beast::http::field::expect], "100-continue")) {
       asio::async_write(
           stream_, asio::buffer(std::string_view("HTTP/1.1 100 Continue\r\n\r\n")),
@@ -196,6 +199,7 @@ class Connection final : public ConnectionHandle,
     if (parser_->is_done()) return Dispatch();
     const Limits& limits = context_->limits;
     const auto received = static_cast<std::int64_t>(parser_->get().body().size());
+    if (!HoldBody(received)) return FailForBodies();
     const auto allowed_ms = limits.body_grace_ms + received * 1000 / limits.body_bytes_per_s;
     const auto spent_ms =
         std::chrono::duration_cast<milliseconds>(Clock::now() - body_started_).count();
@@ -212,11 +216,33 @@ class Connection final : public ConnectionHandle,
                                  }));
   }
 
+  // Counts the request's body as one of so many bytes; false, and nothing changes, when that is too
+  // much beside all others. A length that was announced is held before it comes.
+  bool HoldBody(Bytes bytes) {
+    if (bytes <= held_body_bytes_) return true;
+    const Limits& limits = context_->limits;
+    const Bytes more = bytes - held_body_bytes_;
+    const Bytes all = context_->body_bytes.fetch_add(more) + more;
+    if (all > std::max(limits.all_bodies_bytes, limits.body_bytes)) {
+      context_->body_bytes.fetch_sub(more);
+      return false;
+    }
+    held_body_bytes_ = bytes;
+    return true;
+  }
+  void DropBody() { context_->body_bytes.fetch_sub(std::exchange(held_body_bytes_, 0)); }
+
+  void FailForBodies() {
+    Fail(503, "the bodies of other requests take all the memory for them: send it again later",
+         {{"Retry-After", "1"}});
+  }
+
   // Answers an error of the HTTP layer's own and closes: what follows in the stream cannot be
   // trusted.
-  void Fail(int status, std::string_view message) {
+  void Fail(int status, std::string_view message, const Headers& headers = {}) {
     if (closed_ || answering_) return;
-    const Response response = context_->error_body(status, message, path_);
+    Response response = context_->error_body(status, message, path_);
+    response.headers.insert(response.headers.end(), headers.begin(), headers.end());
     answering_ = keep_alive_ = false;
     last_write_ = failed_ = true;
     Send(Head(response, false, response.body.size()) + response.body);
@@ -358,6 +384,7 @@ class Connection final : public ConnectionHandle,
   void NextRequest() {
     last_write_ = false;
     Uncount();
+    DropBody();
     if (std::exchange(failed_, false)) return Linger();
     if (!keep_alive_) return Shut();
     if (!watching_) return ReadHead();
@@ -390,6 +417,7 @@ class Connection final : public ConnectionHandle,
     error_code ignored;
     beast::get_lowest_layer(stream_).shutdown(asio::socket_base::shutdown_both, ignored);
     beast::get_lowest_layer(stream_).close(ignored);
+    DropBody();
     gone_.store(true);
     if (auto answer = answer_.lock()) answer->NotifyGone();
     EndAnswer();
@@ -403,6 +431,7 @@ class Connection final : public ConnectionHandle,
   std::optional<beast::http::request_parser<beast::http::string_body>> parser_;
   std::string path_;
   Clock::time_point body_started_;
+  Bytes held_body_bytes_ = 0;  // of context_->body_bytes
   std::deque<std::string> outgoing_;
   std::weak_ptr<Answer> answer_;
   bool keep_alive_ = false;

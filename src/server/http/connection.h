@@ -27,6 +27,7 @@ struct ConnectionContext {
   ErrorBody error_body;
   std::atomic<std::int64_t> connections{0};
   std::atomic<std::int64_t> answering{0};  // requests whose answers are not written
+  std::atomic<Bytes> body_bytes{0};        // of all requests under way
   std::atomic<bool> draining{false};
 };
 

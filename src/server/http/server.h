@@ -16,6 +16,9 @@ namespace tonnage::http {
 struct Limits {
   Bytes header_bytes = 32 * kKiB;
   Bytes body_bytes = 32 * kMiB;
+  // Of all requests under way, from a body's first byte until its answer is written. What one body
+  // may have is allowed in any case.
+  Bytes all_bodies_bytes = 256 * kMiB;
   std::int64_t header_ms = 10'000;      // for a whole request head, once its first byte is here
   std::int64_t body_grace_ms = 10'000;  // a body may take this long, and
   Bytes body_bytes_per_s = 4 * kKiB;    // one second more for each of these

@@ -12,6 +12,7 @@
 #include <chrono>
 #include <cstring>
 #include <future>
+#include <mutex>
 #include <new>
 #include <stdexcept>
 #include <thread>
@@ -316,6 +317,72 @@ TEST(HttpServer, RefusesWhatIsTooLargeTooSlowOrMalformed) {
   Client after(server->url());
   after.Send("GET /still HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
   EXPECT_NE(after.ReadAll().find("GET /still?"), std::string::npos);
+}
+
+// A request of `bytes` in its body, all of which comes or none.
+std::string Posted(size_t bytes, bool whole = true) {
+  return "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: " + std::to_string(bytes) + "\r\n\r\n" +
+         (whole ? std::string(bytes, 'x') : "");
+}
+
+TEST(HttpServer, BodiesAreBoundedOverAllConnections) {
+  Limits limits;
+  limits.body_bytes = 60'000;
+  limits.all_bodies_bytes = 100'000;
+  std::mutex mutex;
+  std::vector<std::shared_ptr<Responder>> held;  // of "/" in the order of arrival
+  auto server = StartServer(
+      [&](const Request&, std::shared_ptr<Responder> responder) {
+        std::lock_guard lock(mutex);
+        held.push_back(std::move(responder));
+      },
+      limits);
+  const auto wait_for_held = [&](size_t count) {
+    for (;; std::this_thread::yield()) {
+      std::lock_guard lock(mutex);
+      if (held.size() == count) return;
+    }
+  };
+  const auto answer_all = [&] {
+    std::lock_guard lock(mutex);
+    for (const auto& responder : held) responder->Reply({.status = 200, .body = "done"});
+    held.clear();
+  };
+  Client first(server->url()), second(server->url()), none(server->url());
+  first.Send(Posted(50'000));
+  wait_for_held(1);
+  second.Send(Posted(50'000));
+  wait_for_held(2);
+  // Refused at its head, before a byte of it comes; and one that does not say how long it is.
+  for (const std::string& more :
+       {Posted(1, false), std::string("POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: "
+                                      "chunked\r\n\r\n3\r\nabc\r\n")}) {
+    Client refused(server->url());
+    refused.Send(more);
+    const std::string answer = refused.ReadAll();
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 503 ")) << answer;
+    EXPECT_NE(answer.find("Retry-After: 1\r\n"), std::string::npos);
+    EXPECT_NE(answer.find("send it again later"), std::string::npos);
+  }
+  none.Send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");  // without a body there is nothing to wait for
+  wait_for_held(3);
+  answer_all();
+  first.ReadUntil("done");
+  second.ReadUntil("done");
+  // What is answered counts no more, and the connections serve on; nor does what was given up.
+  std::promise<void> gone;
+  first.Send(Posted(50'000));
+  wait_for_held(1);
+  held[0]->OnGone([&] { gone.set_value(); });
+  second.Send(Posted(50'000));
+  wait_for_held(2);
+  first.Close();
+  gone.get_future().wait();
+  Client third(server->url());
+  third.Send(Posted(50'000));
+  wait_for_held(3);
+  answer_all();
+  EXPECT_NE(third.ReadUntil("done").find("200 OK"), std::string::npos);
 }
 
 TEST(HttpServer, DrainWaitsForAnswersAndCutsTheRest) {
