@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "backend/cpu/cpu_backend.h"
+#include "backend/submission_limits.h"
 #include "base/cores.h"
 #include "checkpoint/store.h"
 #include "cli/progress.h"
@@ -18,6 +20,7 @@ constexpr std::int64_t kHostBuffers = INT64_MAX;
 constexpr Bytes kProcessStep = 256 * kKiB;
 // The backend's queue thread and the engine's stepping thread, beside those that compute.
 constexpr int kModelThreads = 2;
+constexpr std::string_view kSimPrefix = "sim:";
 
 Result<DType> ParseKvDType(const std::string& word) {
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
@@ -30,6 +33,11 @@ Result<Precision> ParsePrecision(const std::string& word) {
   if (word == "exact") return Precision::kExact;
   if (word == "fast") return Precision::kFast;
   return InvalidArgument("--precision {}: use exact or fast", word);
+}
+
+std::vector<UserLimit> UserLimits(const ModelOptions& options, const Environment& environment) {
+  return {{"--memory-limit", options.memory_limit},
+          {"TONNAGE_MEMORY_LIMIT", environment.memory_limit}};
 }
 
 }  // namespace
@@ -48,6 +56,9 @@ void ModelOptions::AddTo(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--memory-limit", memory_limit,
                  "lower the memory that a load may take, such as 8G");
+  app.add_option("--device", device,
+                 "cpu, or sim:<profile> to find out what would happen on a device like that")
+      ->capture_default_str();
   app.add_option("--threads", threads, "threads that compute (default: one a usable core)")
       ->check(CLI::Range(1, 1024));
   app.add_option("--cpu", processor,
@@ -75,10 +86,6 @@ Result<std::unique_ptr<Runtime>> Runtime::Open(const ModelOptions& options,
 Result<std::unique_ptr<Runtime>> Runtime::OpenAt(std::string path, const ModelOptions& options,
                                                  const Environment& environment, Text text) {
   std::unique_ptr<Runtime> runtime(new Runtime());
-  CpuFeatures features = CpuFeatures::Detect();
-  if (!options.processor.empty()) {
-    ASSIGN_OR_RETURN(features, features.LoweredTo(options.processor));
-  }
   runtime->path_ = std::move(path);
   ASSIGN_OR_RETURN(OpenedModel opened, OpenModel(runtime->path_));
   runtime->model_ = std::make_unique<OpenedModel>(std::move(opened));
@@ -90,30 +97,70 @@ Result<std::unique_ptr<Runtime>> Runtime::OpenAt(std::string path, const ModelOp
       return opened_text.error();
     }
   }
-  runtime->threads_ = options.threads > 0 ? options.threads : UsableCores();
-  RETURN_IF_ERROR(runtime->ResolveBudget(options, environment));
-  const MemoryLimit& limit = runtime->limits_.front();
-  runtime->available_ = {limit.bytes, limit.source};
-  runtime->budget_ = std::make_unique<Budget>(limit.bytes, kHostBuffers, limit.source);
-  runtime->allocator_ = std::make_unique<HostAllocator>(&runtime->ledger_, runtime->budget_.get());
-  runtime->backend_ = std::make_unique<CpuBackend>(
-      CpuBackendOptions{
-          .features = features, .threads = runtime->threads_, .kernel = options.kernel},
-      *runtime->allocator_, runtime->ledger_);
+  if (options.device == "cpu") {
+    RETURN_IF_ERROR(runtime->UseCpu(options, environment));
+  } else {
+    RETURN_IF_ERROR(runtime->UseSim(options, environment));
+  }
+  runtime->available_ = {runtime->limits_.front().bytes, runtime->limits_.front().source};
   return runtime;
 }
 
 Runtime::~Runtime() = default;
 
-Status Runtime::ResolveBudget(const ModelOptions& options, const Environment& environment) {
+Result<std::vector<MemoryLimit>> Runtime::HostLimits(const std::vector<UserLimit>& user) {
   HostProcess process = ReadHostProcess();
   process.coming_threads = threads_ - 1 + kModelThreads;
   process.coming_file_bytes = model_->checkpoint.total_bytes();
   process_bytes_ = RoundUp(process.anonymous, kProcessStep);
-  ASSIGN_OR_RETURN(limits_,
-                   ResolveHostBudget(ReadHostLimits(process),
-                                     {{"--memory-limit", options.memory_limit},
-                                      {"TONNAGE_MEMORY_LIMIT", environment.memory_limit}}));
+  return ResolveHostBudget(ReadHostLimits(process), user);
+}
+
+Status Runtime::UseCpu(const ModelOptions& options, const Environment& environment) {
+  CpuFeatures features = CpuFeatures::Detect();
+  if (!options.processor.empty()) {
+    ASSIGN_OR_RETURN(features, features.LoweredTo(options.processor));
+  }
+  threads_ = options.threads > 0 ? options.threads : UsableCores();
+  ASSIGN_OR_RETURN(limits_, HostLimits(UserLimits(options, environment)));
+  const MemoryLimit& limit = limits_.front();
+  budget_ = std::make_unique<Budget>(limit.bytes, kHostBuffers, limit.source);
+  allocator_ = std::make_unique<HostAllocator>(&ledger_, budget_.get());
+  backend_ = std::make_unique<CpuBackend>(
+      CpuBackendOptions{.features = features, .threads = threads_, .kernel = options.kernel},
+      *allocator_, ledger_);
+  return {};
+}
+
+// What this process holds is none of the simulated device's memory.
+Status Runtime::UseSim(const ModelOptions& options, const Environment& environment) {
+  const std::string_view name = options.device;
+  if (!name.starts_with(kSimPrefix)) {
+    return InvalidArgument("--device {}: use cpu, or sim:<profile>", name);
+  }
+  if (options.threads > 0 || !options.processor.empty()) {
+    return InvalidArgument("--threads and --cpu are of no use with --device {}", name);
+  }
+  auto profile = FindSimProfile(name.substr(kSimPrefix.size()));
+  if (!profile.ok()) return profile.error().In("--device");
+  ASSIGN_OR_RETURN(
+      const SubmissionLimits submission,
+      LowerSubmissionLimits(
+          profile->submission,
+          {.bytes = {"TONNAGE_SUBMISSION_BYTES", environment.submission_bytes},
+           .launches = {"TONNAGE_SUBMISSION_LAUNCHES", environment.submission_launches},
+           .ms = {"TONNAGE_SUBMISSION_MS", environment.submission_ms}}));
+  ASSIGN_OR_RETURN(limits_, ResolveHostBudget({{profile->memory_bytes, options.device}},
+                                              UserLimits(options, environment)));
+  auto device =
+      std::make_unique<SimDevice>(SimDeviceOptions{.profile = *profile,
+                                                   .limit_bytes = limits_.front().bytes,
+                                                   .limit_source = limits_.front().source});
+  auto backend = std::make_unique<SimBackend>(
+      *device, SimBackendOptions{.limits = submission, .kernel = options.kernel});
+  sim_backend_ = backend.get();
+  allocator_ = std::move(device);
+  backend_ = std::move(backend);
   return {};
 }
 
@@ -131,8 +178,14 @@ Result<Engine*> Runtime::Load(const LoadSettings& settings, const Environment& e
                DescribeLimits(limits_));
   };
   hooks.progress = [&](Bytes done, Bytes total, std::string_view) { progress.Show(done, total); };
+  Available available = available_;
+  if (sim_backend_ != nullptr) {  // this machine's memory stands for the device's
+    ASSIGN_OR_RETURN(const auto host, HostLimits({}));
+    const Bytes left = host.front().bytes - std::exchange(process_bytes_, 0);
+    if (left < available.bytes) available = {left, host.front().source + " on this machine"};
+  }
   ASSIGN_OR_RETURN(LoadedModel loaded,
-                   LoadModel(*model_, *backend_, *allocator_, complete, available_, hooks));
+                   LoadModel(*model_, *backend_, *allocator_, complete, available, hooks));
   engine_ = std::make_unique<Engine>(std::move(loaded));
   return engine_.get();
 }

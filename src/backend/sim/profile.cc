@@ -15,8 +15,10 @@ namespace {
 // - cuda-24g: GeForce RTX 4090: 165 TFLOPS (f16 into f32), 1,008 GB/s, PCIe 4.0 x16, 24,564 MiB by
 //   nvidia-smi; it also drives a display, so that Windows' TdrDelay of 2 s watches it.
 // - cuda-96g: RTX PRO 6000 Blackwell: 504 TFLOPS (f16), 1,792 GB/s, PCIe 5.0 x16, 97,887 MiB.
-// - h200: 989 TFLOPS (bf16), 4.8 TB/s, PCIe 5.0 x16, 143,771 MiB.
-// Contexts, launches, fences and submissions cost what is usual for the drivers; estimates.
+// - h200: 989 TFLOPS (bf16), 4.8 TB/s, PCIe 5.0 x16. Measured on one: cuMemGetInfo has 143,155 MiB
+//   in all, a context takes 527 MiB of them, and kernels have no time limit. cuMemAlloc takes steps
+//   of 2 MiB there, which small buffers share; a page below is less.
+// Other contexts, launches, fences and submissions cost what is usual for the drivers; estimates.
 constexpr Bytes kMetalPage = 16 * kKiB;
 constexpr Bytes kCudaPage = 64 * kKiB;
 constexpr std::int64_t kMetalBuffers = 499'000;
@@ -80,10 +82,10 @@ constexpr SimProfile kProfiles[] = {
      .submission = {.bytes = 64 * kGiB, .launches = 4000, .ms = 1000}},
     {.name = "h200",
      .description = "NVIDIA H200, 141 GB",
-     .memory_bytes = 143'771 * kMiB,
+     .memory_bytes = 143'155 * kMiB,
      .page_bytes = kCudaPage,
      .buffers = kCudaBuffers,
-     .context_bytes = 500 * kMiB,
+     .context_bytes = 527 * kMiB,
      .fence_ms = 0.02,
      .speed = {.operations_per_s = 989e12,
                .bytes_per_s = 4800e9,
