@@ -152,6 +152,69 @@ class Plan(unittest.TestCase):
         self.assertGreater(plan["kv_bytes"], 0)
 
 
+class SimulatedDevices(unittest.TestCase):
+    PROFILES = ("m1", "m5-pro", "cuda-24g", "cuda-96g", "h200")
+
+    def test_an_unknown_one_is_2_with_the_list(self):
+        for command in (("plan", LLAMA), ("run", CHAT, "hello"), ("bench", LLAMA), ("serve", CHAT)):
+            run = tonnage(*command, "--device", "sim:m17")
+            self.assertEqual(run.returncode, 2, run.stderr)
+            for name in ("`m17`", *self.PROFILES):
+                self.assertIn(name, run.stderr)
+        for device in ("gpu", "sim", "cuda:0"):
+            run = tonnage("plan", LLAMA, "--device", device)
+            self.assertEqual(run.returncode, 2)
+            self.assertIn(f"--device {device}", run.stderr)
+        self.assertEqual(tonnage("plan", LLAMA, "--device", "sim:m1", "--threads", 2).returncode, 2)
+
+    def test_plan_says_whether_it_fits_and_whether_the_watchdog_would_kill_it(self):
+        for profile in self.PROFILES:
+            run = tonnage("plan", LLAMA, "--device", f"sim:{profile}")
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertIn(f"(sim:{profile})", run.stdout)
+            self.assertIn("fits", run.stdout)
+            watched = profile in ("m1", "m5-pro", "cuda-24g")
+            self.assertIn("never kills it" if watched else "no watchdog", run.stdout)
+            plan = json.loads(tonnage("plan", LLAMA, "--device", f"sim:{profile}", "--json").stdout)
+            self.assertEqual(plan["forecast"]["killed"], False)
+            self.assertEqual(plan["forecast"]["watchdog_ms"] is not None, watched)
+            self.assertGreater(plan["forecast"]["tokens_per_second"], 0)
+        self.assertEqual(json.loads(tonnage("plan", LLAMA, "--device", "sim:m1", "--json").stdout)["budget_bytes"], 7_500_000_000)
+
+    def test_a_limit_lowers_the_devices_memory_too(self):
+        run = tonnage("run", CHAT, "hello", "--device", "sim:h200", "--memory-limit", "1M")
+        self.assertEqual(run.returncode, 3)
+        self.assertIn("1.0 MiB allowed by --memory-limit", run.stderr)
+
+    def test_it_answers_as_the_processor_does_with_the_same_kernels(self):
+        ask = ("run", CHAT, "hello", "--max-tokens", 12, "--temperature", 0)
+        expected = tonnage(*ask, "--cpu", "portable")
+        self.assertEqual(expected.returncode, 0, expected.stderr)
+        for profile in ("m1", "h200"):
+            run = tonnage(*ask, "--device", f"sim:{profile}")
+            self.assertEqual(run.returncode, 0, run.stderr)
+            self.assertEqual(run.stdout, expected.stdout)
+
+    def test_bench_runs_on_it(self):
+        run = tonnage("bench", LLAMA, "--device", "sim:m1", "--json", "--prompt", 8, "--generate", 4, "--repeat", 1)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(len(json.loads(run.stdout)["ids"]), 4)
+
+    def test_limits_of_submissions_are_strictly_read_and_kept(self):
+        for name in ("BYTES", "LAUNCHES", "MS"):
+            for junk in ("many", "-5", "1.5x", "0"):
+                run = tonnage("plan", LLAMA, "--device", "sim:m1", env={f"TONNAGE_SUBMISSION_{name}": junk})
+                self.assertEqual(run.returncode, 2, run.stderr)
+                self.assertIn(f"TONNAGE_SUBMISSION_{name}", run.stderr)
+        plan = json.loads(tonnage("plan", LLAMA, "--device", "sim:m1", "--json", env={"TONNAGE_SUBMISSION_LAUNCHES": "3"}).stdout)
+        whole = json.loads(tonnage("plan", LLAMA, "--device", "sim:m1", "--json").stdout)
+        self.assertGreater(plan["forecast"]["submissions"], whole["forecast"]["submissions"])
+        for command in (("plan", LLAMA), ("run", CHAT, "hello")):
+            run = tonnage(*command, "--device", "sim:m1", env={"TONNAGE_SUBMISSION_BYTES": "100"})
+            self.assertEqual(run.returncode, 3, run.stderr)
+            self.assertIn("submission", run.stderr)
+
+
 class Inside(unittest.TestCase):
     def test_logits_writes_what_the_interface_says(self):
         golden = read_safetensors(LLAMA / "golden.safetensors")

@@ -18,11 +18,14 @@ namespace tonnage::cli {
 // environment.
 struct Environment {
   std::string home;  // the model store: TONNAGE_HOME, else the user's data directory + /tonnage
-  std::string memory_limit;    // TONNAGE_MEMORY_LIMIT, unparsed; empty when unset
-  std::string buffer_limit;    // TONNAGE_BUFFER_LIMIT, likewise
-  hub::Settings hub;           // HF_ENDPOINT, HF_TOKEN and what else its own client reads
-  std::string hub_token_file;  // where that client keeps a token when HF_TOKEN is unset
-  std::string api_key;         // TONNAGE_API_KEY; empty when unset
+  std::string memory_limit;         // TONNAGE_MEMORY_LIMIT, unparsed; empty when unset
+  std::string buffer_limit;         // TONNAGE_BUFFER_LIMIT, likewise
+  std::string submission_bytes;     // TONNAGE_SUBMISSION_BYTES, unparsed like the next two
+  std::string submission_launches;  // TONNAGE_SUBMISSION_LAUNCHES
+  std::string submission_ms;        // TONNAGE_SUBMISSION_MS
+  hub::Settings hub;                // HF_ENDPOINT, HF_TOKEN and what else its own client reads
+  std::string hub_token_file;       // where that client keeps a token when HF_TOKEN is unset
+  std::string api_key;              // TONNAGE_API_KEY; empty when unset
   bool stdin_is_terminal = false;
   bool stdout_is_terminal = false;
   bool stderr_is_terminal = false;

@@ -54,6 +54,9 @@ Environment Environment::FromProcess() {
   if (environment.home.empty()) environment.home = DataDirectory() + "/tonnage";
   environment.memory_limit = Variable("TONNAGE_MEMORY_LIMIT");
   environment.buffer_limit = Variable("TONNAGE_BUFFER_LIMIT");
+  environment.submission_bytes = Variable("TONNAGE_SUBMISSION_BYTES");
+  environment.submission_launches = Variable("TONNAGE_SUBMISSION_LAUNCHES");
+  environment.submission_ms = Variable("TONNAGE_SUBMISSION_MS");
   environment.api_key = Variable("TONNAGE_API_KEY");
   ReadHub(environment);
   environment.stdin_is_terminal = isatty(STDIN_FILENO) == 1;

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "backend/cpu/cpu_backend.h"
+#include "backend/submission_limits.h"
 #include "base/cores.h"
 #include "checkpoint/store.h"
 #include "cli/progress.h"
@@ -16,6 +18,7 @@ namespace {
 constexpr Bytes kProcessStep = 256 * kKiB;
 // The backend's queue thread and the engine's stepping thread, beside those that compute.
 constexpr int kModelThreads = 2;
+constexpr std::string_view kSimPrefix = "sim:";
 
 Result<DType> ParseKvDType(const std::string& word) {
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
@@ -28,6 +31,17 @@ Result<Precision> ParsePrecision(const std::string& word) {
   if (word == "exact") return Precision::kExact;
   if (word == "fast") return Precision::kFast;
   return InvalidArgument("--precision {}: use exact or fast", word);
+}
+
+std::vector<UserLimit> UserLimits(const ModelOptions& options, const Environment& environment) {
+  return {{"--memory-limit", options.memory_limit},
+          {"TONNAGE_MEMORY_LIMIT", environment.memory_limit}};
+}
+
+std::vector<UserLimit> UserBufferLimits(const ModelOptions& options,
+                                        const Environment& environment) {
+  return {{"--buffer-limit", options.buffer_limit},
+          {"TONNAGE_BUFFER_LIMIT", environment.buffer_limit}};
 }
 
 }  // namespace
@@ -47,6 +61,9 @@ void ModelOptions::AddTo(CLI::App& app) {
   app.add_option("--memory-limit", memory_limit,
                  "lower the memory that a load may take, such as 8G");
   app.add_option("--buffer-limit", buffer_limit, "lower how many buffers a load may hold");
+  app.add_option("--device", device,
+                 "cpu, or sim:<profile> to find out what would happen on a device like that")
+      ->capture_default_str();
   app.add_option("--threads", threads, "threads that compute (default: one a usable core)")
       ->check(CLI::Range(1, 1024));
   app.add_option("--cpu", processor,
@@ -74,10 +91,6 @@ Result<std::unique_ptr<Runtime>> Runtime::Open(const ModelOptions& options,
 Result<std::unique_ptr<Runtime>> Runtime::OpenAt(std::string path, const ModelOptions& options,
                                                  const Environment& environment, Text text) {
   std::unique_ptr<Runtime> runtime(new Runtime());
-  CpuFeatures features = CpuFeatures::Detect();
-  if (!options.processor.empty()) {
-    ASSIGN_OR_RETURN(features, features.LoweredTo(options.processor));
-  }
   runtime->path_ = std::move(path);
   ASSIGN_OR_RETURN(OpenedModel opened, OpenModel(runtime->path_));
   runtime->model_ = std::make_unique<OpenedModel>(std::move(opened));
@@ -89,38 +102,25 @@ Result<std::unique_ptr<Runtime>> Runtime::OpenAt(std::string path, const ModelOp
       return opened_text.error();
     }
   }
-  runtime->threads_ = options.threads > 0 ? options.threads : UsableCores();
-  RETURN_IF_ERROR(runtime->ResolveBudget(options, environment));
-  const Available& available = runtime->available_;
-  runtime->budget_ = std::make_unique<Budget>(available.bytes, available.buffers, available.source,
-                                              available.buffers_source);
-  runtime->allocator_ = std::make_unique<HostAllocator>(&runtime->ledger_, runtime->budget_.get());
-  runtime->backend_ = std::make_unique<CpuBackend>(
-      CpuBackendOptions{
-          .features = features, .threads = runtime->threads_, .kernel = options.kernel},
-      *runtime->allocator_, runtime->ledger_);
+  if (options.device == "cpu") {
+    RETURN_IF_ERROR(runtime->UseCpu(options, environment));
+  } else {
+    RETURN_IF_ERROR(runtime->UseSim(options, environment));
+  }
   return runtime;
 }
 
 Runtime::~Runtime() = default;
 
-Status Runtime::ResolveBudget(const ModelOptions& options, const Environment& environment) {
+Result<std::vector<MemoryLimit>> Runtime::ReadHostBudget(const std::vector<UserLimit>& user) {
   HostProcess process = ReadHostProcess();
   process.coming_threads = threads_ - 1 + kModelThreads;
   process.coming_file_bytes = model_->checkpoint.total_bytes();
   process_bytes_ = RoundUp(process.anonymous, kProcessStep);
-  const std::vector<UserLimit> user = {{"--memory-limit", options.memory_limit},
-                                       {"TONNAGE_MEMORY_LIMIT", environment.memory_limit}};
   fixed_limits_ = ReadAddressSpaceLimits(process);
   ASSIGN_OR_RETURN(const std::vector<MemoryLimit> user_limits, ParseUserLimits(user));
   fixed_limits_.insert(fixed_limits_.end(), user_limits.begin(), user_limits.end());
-  ASSIGN_OR_RETURN(limits_, WithFixedLimits(ReadSharedLimits(process)));
-  ASSIGN_OR_RETURN(const BufferLimit buffers,
-                   LowerBufferLimit(ReadHostBufferLimit(),
-                                    {{"--buffer-limit", options.buffer_limit},
-                                     {"TONNAGE_BUFFER_LIMIT", environment.buffer_limit}}));
-  available_ = {limits_.front().bytes, limits_.front().source, buffers.buffers, buffers.source};
-  return {};
+  return WithFixedLimits(ReadSharedLimits(process));
 }
 
 Result<std::vector<MemoryLimit>> Runtime::WithFixedLimits(std::vector<MemoryLimit> shared) const {
@@ -131,6 +131,62 @@ Result<std::vector<MemoryLimit>> Runtime::WithFixedLimits(std::vector<MemoryLimi
 Result<MemoryLimit> Runtime::ReadLimit() const {
   ASSIGN_OR_RETURN(auto limits, WithFixedLimits(ReadSharedLimits(GlanceAtHostProcess())));
   return std::move(limits.front());
+}
+
+Status Runtime::UseCpu(const ModelOptions& options, const Environment& environment) {
+  CpuFeatures features = CpuFeatures::Detect();
+  if (!options.processor.empty()) {
+    ASSIGN_OR_RETURN(features, features.LoweredTo(options.processor));
+  }
+  threads_ = options.threads > 0 ? options.threads : UsableCores();
+  ASSIGN_OR_RETURN(limits_, ReadHostBudget(UserLimits(options, environment)));
+  ASSIGN_OR_RETURN(const BufferLimit buffers,
+                   LowerBufferLimit(ReadHostBufferLimit(), UserBufferLimits(options, environment)));
+  available_ = {limits_.front().bytes, limits_.front().source, buffers.buffers, buffers.source};
+  host_budget_ = std::make_unique<Budget>(available_.bytes, available_.buffers, available_.source,
+                                          available_.buffers_source);
+  budget_ = host_budget_.get();
+  allocator_ = std::make_unique<HostAllocator>(&ledger_, budget_);
+  backend_ = std::make_unique<CpuBackend>(
+      CpuBackendOptions{.features = features, .threads = threads_, .kernel = options.kernel},
+      *allocator_, ledger_);
+  return {};
+}
+
+// What this process holds is none of the simulated device's memory.
+Status Runtime::UseSim(const ModelOptions& options, const Environment& environment) {
+  const std::string_view name = options.device;
+  if (!name.starts_with(kSimPrefix)) {
+    return InvalidArgument("--device {}: use cpu, or sim:<profile>", name);
+  }
+  if (options.threads > 0 || !options.processor.empty()) {
+    return InvalidArgument("--threads and --cpu are of no use with --device {}", name);
+  }
+  auto profile = FindSimProfile(name.substr(kSimPrefix.size()));
+  if (!profile.ok()) return profile.error().In("--device");
+  ASSIGN_OR_RETURN(
+      const SubmissionLimits submission,
+      LowerSubmissionLimits(
+          profile->submission,
+          {.bytes = {"TONNAGE_SUBMISSION_BYTES", environment.submission_bytes},
+           .launches = {"TONNAGE_SUBMISSION_LAUNCHES", environment.submission_launches},
+           .ms = {"TONNAGE_SUBMISSION_MS", environment.submission_ms}}));
+  ASSIGN_OR_RETURN(limits_, ResolveHostBudget({{profile->memory_bytes, options.device}},
+                                              UserLimits(options, environment)));
+  ASSIGN_OR_RETURN(
+      const BufferLimit buffers,
+      LowerBufferLimit({profile->buffers, options.device}, UserBufferLimits(options, environment)));
+  profile->buffers = buffers.buffers;
+  available_ = {limits_.front().bytes, limits_.front().source, buffers.buffers, buffers.source};
+  auto device = std::make_unique<SimDevice>(SimDeviceOptions{
+      .profile = *profile, .limit_bytes = available_.bytes, .limit_source = available_.source});
+  auto backend = std::make_unique<SimBackend>(
+      *device, SimBackendOptions{.limits = submission, .kernel = options.kernel});
+  budget_ = &device->budget();
+  sim_backend_ = backend.get();
+  allocator_ = std::move(device);
+  backend_ = std::move(backend);
+  return {};
 }
 
 LoadSettings Runtime::Complete(LoadSettings settings) const {
@@ -147,8 +203,17 @@ Result<Engine*> Runtime::Load(const LoadSettings& settings, const Environment& e
                DescribeLimits(limits_));
   };
   hooks.progress = [&](Bytes done, Bytes total, std::string_view) { progress.Show(done, total); };
+  Available available = available_;
+  if (sim_backend_ != nullptr) {  // this machine's memory stands for the device's
+    ASSIGN_OR_RETURN(const auto host, ReadHostBudget({}));
+    const Bytes left = host.front().bytes - std::exchange(process_bytes_, 0);
+    if (left < available.bytes) {
+      available.bytes = left;
+      available.source = host.front().source + " on this machine";
+    }
+  }
   ASSIGN_OR_RETURN(LoadedModel loaded,
-                   LoadModel(*model_, *backend_, *allocator_, complete, available_, hooks));
+                   LoadModel(*model_, *backend_, *allocator_, complete, available, hooks));
   engine_ = std::make_unique<Engine>(std::move(loaded));
   return engine_.get();
 }

@@ -1,6 +1,6 @@
-// Everything that commands need around a model: the options they share, the budget, the CPU
-// backend, the opened checkpoint and, once loaded, the engine. Owns all of it, and takes it down in
-// the right order. One thread.
+// Everything that commands need around a model: the options they share, the budget, the device and
+// its backend, the opened checkpoint and, once loaded, the engine. Owns all of it, and takes it
+// down in the right order. One thread.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -11,7 +11,8 @@
 #include <vector>
 
 #include "admission/quote.h"
-#include "backend/cpu/cpu_backend.h"
+#include "backend/backend.h"
+#include "backend/sim/sim_backend.h"
 #include "cli/command.h"
 #include "engine/engine.h"
 #include "engine/loader.h"
@@ -23,8 +24,9 @@
 namespace tonnage::cli {
 
 struct ModelOptions {
-  std::string model;  // as the user names it
-  int threads = 0;    // 0: one a usable core
+  std::string model;           // as the user names it
+  std::string device = "cpu";  // or "sim:" and a profile's name
+  int threads = 0;             // 0: one a usable core
   std::string memory_limit;
   std::string buffer_limit;
   std::optional<std::int64_t> context_tokens;
@@ -63,8 +65,10 @@ class Runtime {
   // `settings` with what this process takes beside the model.
   LoadSettings Complete(LoadSettings settings) const;
   Backend& backend() { return *backend_; }
+  // Null on a real device.
+  const SimBackend* sim_backend() const { return sim_backend_; }
   int threads() const { return threads_; }
-  const Ledger& ledger() const { return ledger_; }
+  const Ledger& ledger() const { return backend_->ledger(); }
   Budget& budget() { return *budget_; }
   // What this process may hold of the host's memory in all, with what others take of it by now.
   Result<MemoryLimit> ReadLimit() const;
@@ -75,9 +79,11 @@ class Runtime {
 
  private:
   Runtime() = default;
+  Status UseCpu(const ModelOptions& options, const Environment& environment);
+  Status UseSim(const ModelOptions& options, const Environment& environment);
+  // What this machine allows, of what the process holds now, and what the user allows.
+  Result<std::vector<MemoryLimit>> ReadHostBudget(const std::vector<UserLimit>& user);
   Result<std::vector<MemoryLimit>> WithFixedLimits(std::vector<MemoryLimit> shared) const;
-  // Of what the process holds now.
-  Status ResolveBudget(const ModelOptions& options, const Environment& environment);
 
   std::string path_;
   int threads_ = 1;
@@ -87,9 +93,11 @@ class Runtime {
   std::vector<MemoryLimit> limits_;        // all, the smallest first
   Available available_;
   Ledger ledger_;
-  std::unique_ptr<Budget> budget_;
-  std::unique_ptr<HostAllocator> allocator_;
-  std::unique_ptr<CpuBackend> backend_;
+  std::unique_ptr<Budget> host_budget_;
+  Budget* budget_ = nullptr;              // the host's, or the simulated device's
+  std::unique_ptr<Allocator> allocator_;  // the simulated device itself, where there is one
+  std::unique_ptr<Backend> backend_;
+  const SimBackend* sim_backend_ = nullptr;
   std::unique_ptr<OpenedModel> model_;
   std::unique_ptr<Engine> engine_;
 };

@@ -200,6 +200,13 @@ Result<std::vector<LoadPlan>> PlanRungs(const OpenedModel& model, const Backend&
   return rungs;
 }
 
+Status WithProgramSpec(const OpenedModel& model, const Backend& backend,
+                       const LoadSettings& settings,
+                       const std::function<Status(const ProgramSpec&)>& use) {
+  ASSIGN_OR_RETURN(const Blueprint blueprint, Blueprint::Make(model, backend, settings));
+  return use(blueprint.Spec(blueprint.settings()));
+}
+
 Result<LoadedModel> LoadModel(const OpenedModel& model, Backend& backend, Allocator& host,
                               const LoadSettings& settings, const Available& available,
                               const LoadHooks& hooks) {

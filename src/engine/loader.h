@@ -53,6 +53,11 @@ Result<LoadPlan> PlanLoad(const OpenedModel& model, const Backend& backend,
 Result<std::vector<LoadPlan>> PlanRungs(const OpenedModel& model, const Backend& backend,
                                         const LoadSettings& settings, const Available& available);
 
+// Calls `use` with what a load with these settings would ask of the backend.
+Status WithProgramSpec(const OpenedModel& model, const Backend& backend,
+                       const LoadSettings& settings,
+                       const std::function<Status(const ProgramSpec&)>& use);
+
 struct LoadHooks {
   // Called once, before anything is taken, and also when the plan is refused.
   std::function<void(const LoadPlan&)> planned = {};

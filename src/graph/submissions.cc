@@ -56,24 +56,25 @@ Work RangeWork(const Graph& graph, const NodeRange& range, const CostStep& step,
   return work;
 }
 
-Result<std::vector<NodeRange>> PlanSubmissions(const Graph& graph, const CostStep& largest,
-                                               const DeviceSpeed& speed,
-                                               const SubmissionLimits& limits) {
-  std::vector<NodeRange> ranges;
+Result<std::vector<Submission>> PlanSubmissions(const Graph& graph, const CostStep& largest,
+                                                std::span<const SubmissionDevice> devices,
+                                                std::span<const size_t> device_of) {
+  std::vector<Submission> submissions;
   Work open;
   for (size_t n = 0; n < graph.nodes.size(); ++n) {
+    const auto& [speed, limits] = devices[device_of[n]];
     const Work work = LaunchWork(NodeCost(graph, graph.nodes[n], largest), speed);
     if (!limits.Allow(work)) return TooLarge(graph.nodes[n], work, limits);
     Work longer = open;
     longer += work;
-    if (ranges.empty() || !limits.Allow(longer)) {
-      ranges.push_back({n, n});
+    if (submissions.empty() || submissions.back().device != device_of[n] || !limits.Allow(longer)) {
+      submissions.push_back({{n, n}, device_of[n]});
       longer = work;
     }
-    ranges.back().end = n + 1;
+    submissions.back().nodes.end = n + 1;
     open = longer;
   }
-  return ranges;
+  return submissions;
 }
 
 std::int64_t RowsPerCopy(Bytes row_bytes, const DeviceSpeed& speed,

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <span>
 #include <vector>
 
 #include "base/bytes.h"
@@ -57,11 +58,24 @@ struct NodeRange {
 Work RangeWork(const Graph& graph, const NodeRange& range, const CostStep& step,
                const DeviceSpeed& speed);
 
-// Every node, in order, in as few submissions as the limits allow. `largest` bounds every step that
+// One of the devices that a graph's nodes are split between.
+struct SubmissionDevice {
+  DeviceSpeed speed;
+  SubmissionLimits limits;
+};
+
+struct Submission {
+  NodeRange nodes;
+  size_t device = 0;
+  bool operator==(const Submission&) const = default;
+};
+
+// Every node, in order, in as few submissions as the limits allow; where the device changes, a new
+// one begins. `device_of` gives each node's index into `devices`. `largest` bounds every step that
 // will run. Refused, naming the node, when one alone asks for more than a submission may.
-Result<std::vector<NodeRange>> PlanSubmissions(const Graph& graph, const CostStep& largest,
-                                               const DeviceSpeed& speed,
-                                               const SubmissionLimits& limits);
+Result<std::vector<Submission>> PlanSubmissions(const Graph& graph, const CostStep& largest,
+                                                std::span<const SubmissionDevice> devices,
+                                                std::span<const size_t> device_of);
 
 // How many rows of row_bytes one submission may copy; 0 when not even one.
 std::int64_t RowsPerCopy(Bytes row_bytes, const DeviceSpeed& speed, const SubmissionLimits& limits);

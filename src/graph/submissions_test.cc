@@ -36,6 +36,17 @@ class SubmissionsTest : public ::testing::Test {
     return limits;
   }
 
+  // On one device.
+  Result<std::vector<NodeRange>> Plan(std::int64_t rows, const SubmissionLimits& limits) const {
+    const SubmissionDevice device{kSpeed, limits};
+    const std::vector<size_t> device_of(graph_.nodes.size(), 0);
+    ASSIGN_OR_RETURN(const auto submissions,
+                     PlanSubmissions(graph_, Step(rows), {&device, 1}, device_of));
+    std::vector<NodeRange> ranges;
+    for (const Submission& submission : submissions) ranges.push_back(submission.nodes);
+    return ranges;
+  }
+
   const Graph graph_ = TestDecoder();
   const std::vector<Format> formats_{graph_.weights.size(), Format::Of(FormatKind::kF16)};
 };
@@ -47,7 +58,7 @@ TEST_F(SubmissionsTest, ALaunchTakesAsLongAsItsLongerPart) {
 }
 
 TEST_F(SubmissionsTest, WithoutLimitsThereIsOne) {
-  const auto ranges = PlanSubmissions(graph_, Step(64), kSpeed, {});
+  const auto ranges = Plan(64, {});
   ASSERT_TRUE(ranges.ok());
   EXPECT_EQ(*ranges, (std::vector<NodeRange>{{0, graph_.nodes.size()}}));
 }
@@ -61,7 +72,7 @@ TEST_F(SubmissionsTest, EveryNodeOnceWithinEveryLimitAndNoFewerWouldDo) {
         .bytes = static_cast<Bytes>(static_cast<double>(least.bytes) * factor(random)),
         .launches = 1 + static_cast<std::int64_t>(factor(random) * 3),
         .ms = least.ms * factor(random)};
-    const auto ranges = PlanSubmissions(graph_, Step(64), kSpeed, limits);
+    const auto ranges = Plan(64, limits);
     ASSERT_TRUE(ranges.ok()) << ranges.error().message();
     size_t next = 0;
     for (const NodeRange& range : *ranges) {
@@ -80,12 +91,36 @@ TEST_F(SubmissionsTest, EveryNodeOnceWithinEveryLimitAndNoFewerWouldDo) {
 TEST_F(SubmissionsTest, ANodeTooLargeIsNamed) {
   SubmissionLimits limits = Least(64);
   limits.ms *= 0.99;
-  const auto by_time = PlanSubmissions(graph_, Step(64), kSpeed, limits);
+  const auto by_time = Plan(64, limits);
   ASSERT_FALSE(by_time.ok());
   EXPECT_EQ(by_time.error().code(), Code::kRefused);
   EXPECT_THAT(by_time.error().message(), HasSubstr("alone asks for 1 launches"));
-  EXPECT_TRUE(PlanSubmissions(graph_, Step(8), kSpeed, limits).ok());
-  EXPECT_FALSE(PlanSubmissions(graph_, Step(1), kSpeed, {.launches = 0}).ok());
+  EXPECT_TRUE(Plan(8, limits).ok());
+  EXPECT_FALSE(Plan(1, {.launches = 0}).ok());
+}
+
+TEST_F(SubmissionsTest, NoneHoldsWorkOfTwoDevices) {
+  std::mt19937 random(5);
+  SubmissionDevice slow{kSpeed, {}};
+  slow.speed.bytes_per_s /= 10;
+  const std::vector<SubmissionDevice> devices = {{kSpeed, Least(64)}, slow};
+  for (int round = 0; round < 100; ++round) {
+    std::vector<size_t> device_of;
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) device_of.push_back(random() % 2);
+    const auto submissions = PlanSubmissions(graph_, Step(64), devices, device_of);
+    ASSERT_TRUE(submissions.ok()) << submissions.error().message();
+    size_t next = 0;
+    for (const Submission& submission : *submissions) {
+      ASSERT_EQ(submission.nodes.begin, next);
+      next = submission.nodes.end;
+      const auto& [speed, limits] = devices[submission.device];
+      EXPECT_TRUE(limits.Allow(RangeWork(graph_, submission.nodes, Step(64), speed)));
+      for (size_t n = submission.nodes.begin; n < next; ++n) {
+        EXPECT_EQ(device_of[n], submission.device) << n;
+      }
+    }
+    EXPECT_EQ(next, graph_.nodes.size());
+  }
 }
 
 TEST_F(SubmissionsTest, CopiesComeInRowBlocksThatFit) {

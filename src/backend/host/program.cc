@@ -44,6 +44,7 @@ Result<Event> HostProgram::Submit(const StepInputs& inputs) {
   CopyInputs(inputs, plan_.workspace, buffers_.workspace.data());
   size_ = {.rows = static_cast<std::int64_t>(inputs.tokens.size()),
            .logit_rows = static_cast<std::int64_t>(inputs.logit_rows.size())};
+  Prepare(inputs);
   last_ = queue_.Push(*this);
   return last_;
 }

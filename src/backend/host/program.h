@@ -48,6 +48,8 @@ class HostProgram : public Program {
   HostProgram(const ProgramSpec& spec, ProgramParts parts, const KernelSet& kernels,
               std::span<const NodeRange> ranges, StepQueue& queue);
 
+  // Inputs that will run next, checked; while nothing of the program runs.
+  virtual void Prepare(const StepInputs&) {}
   // One step, on the queue's thread: RunRange for each of the ranges.
   virtual Status RunStep() = 0;
   void RunRange(size_t range, ThreadPool& pool);

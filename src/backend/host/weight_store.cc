@@ -32,8 +32,12 @@ Result<std::unique_ptr<HostWeightStore>> HostWeightStore::Make(const Graph& grap
   return store;
 }
 
-Status HostWeightStore::CheckBlock(size_t index, std::int64_t first_row,
+Status HostWeightStore::CheckBlock(WeightId id, std::int64_t first_row,
                                    const WeightView& rows) const {
+  if (id.id < 0 || static_cast<size_t>(id.id) >= stored_rows_.size()) {
+    return Internal("weight {} does not exist", id.id);
+  }
+  const auto index = static_cast<size_t>(id.id);
   const WeightPlace& place = plan_.places[index];
   if (rows.format != place.format || rows.k != place.k) {
     return Internal("weight `{}` is {} rows of {}, but was planned as {} rows of {}", names_[index],
@@ -49,11 +53,8 @@ Status HostWeightStore::CheckBlock(size_t index, std::int64_t first_row,
 }
 
 Status HostWeightStore::Store(WeightId id, std::int64_t first_row, const WeightView& rows) {
-  if (id.id < 0 || static_cast<size_t>(id.id) >= stored_rows_.size()) {
-    return Internal("weight {} does not exist", id.id);
-  }
+  RETURN_IF_ERROR(CheckBlock(id, first_row, rows));
   const auto index = static_cast<size_t>(id.id);
-  RETURN_IF_ERROR(CheckBlock(index, first_row, rows));
   const WeightPlace& place = plan_.places[index];
   std::uint8_t* out = PlaceOf(place);
   const std::int64_t count = rows.experts * rows.n;

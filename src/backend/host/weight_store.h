@@ -21,6 +21,8 @@ class HostWeightStore final : public WeightStore {
                                                        std::mutex& pool_mutex);
 
   Status Store(WeightId id, std::int64_t first_row, const WeightView& rows) override;
+  // Internal if Store would not take these rows.
+  Status CheckBlock(WeightId id, std::int64_t first_row, const WeightView& rows) const;
 
   // Internal if the weights lie otherwise than in `plan`, or one was not stored whole, which is
   // named.
@@ -33,7 +35,6 @@ class HostWeightStore final : public WeightStore {
  private:
   HostWeightStore(WeightPlan plan, ThreadPool& pool, std::mutex& pool_mutex)
       : plan_(std::move(plan)), pool_(pool), pool_mutex_(pool_mutex) {}
-  Status CheckBlock(size_t index, std::int64_t first_row, const WeightView& rows) const;
   std::uint8_t* PlaceOf(const WeightPlace& place) const {
     return buffers_[place.buffer].data() + place.offset;
   }
