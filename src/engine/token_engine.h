@@ -3,9 +3,11 @@
 // thread.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -14,9 +16,17 @@
 #include "engine/generation.h"
 #include "engine/request.h"
 #include "graph/cache_layout.h"
+#include "memory/ledger.h"
 #include "models/model.h"
 
 namespace tonnage {
+
+// What the ledger of the process that runs a model says.
+struct MemoryHeld {
+  std::array<Bytes, kOwnerCount> by_owner{};
+  Bytes peak = 0;
+  Bytes Of(Owner owner) const { return by_owner[static_cast<size_t>(owner)]; }
+};
 
 struct EngineStatus {
   std::int64_t running = 0;
@@ -30,6 +40,11 @@ struct EngineStatus {
       {};                         // the last sign of life of what steps, or when work came to it
   Clock::duration mean_run = {};  // of late: from a request's slot to its end
   Status health = {};             // the fault that stopped the engine
+  MemoryHeld held = {};
+  // Of a model in a process of its own.
+  std::int64_t process_id = 0;                                  // 0: there is none now
+  std::int64_t crashes = 0;                                     // so far
+  std::optional<Clock::time_point> retry_after = std::nullopt;  // when it is started again
 };
 
 class TokenEngine {
@@ -38,8 +53,9 @@ class TokenEngine {
 
   // Starts `choices` answers to one request, all of them or none; with a seed, each has the next
   // one. InvalidArgument or TooLong, with the numbers, for a request that could never run; Busy
-  // when the queue is full; Unavailable after a device fault. `on_event` is called on a thread of
-  // the engine's whenever one of them has something new to read; it must be quick and never throw.
+  // when the queue is full; Unavailable after a device fault, or while its process is gone.
+  // `on_event` is called on a thread of the engine's whenever one of them has something new to
+  // read; it must be quick and never throw.
   virtual Result<std::vector<Generation>> Start(Request request, int choices,
                                                 std::function<void()> on_event) = 0;
   Result<Generation> Start(Request request) {
@@ -49,7 +65,7 @@ class TokenEngine {
 
   virtual const ModelInfo& info() const = 0;
   virtual const CacheSettings& cache() const = 0;
-  virtual const Quote& quote() const = 0;
+  virtual Quote quote() const = 0;
   virtual EngineStatus status() const = 0;
 };
 
