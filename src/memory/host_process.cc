@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include <string>
+
 #include "memory/proc_file.h"
 
 namespace tonnage {
@@ -18,20 +20,29 @@ Bytes ThreadStackBytes() {
   return static_cast<Bytes>(stack + guard);
 }
 
+Bytes Field(const std::filesystem::path& path, std::string_view key) {
+  return ReadProcField(path, key).value_or(0) * kKiB;
+}
+
+// The roll-up walks the page tables and is exact. Counters in `status` lag behind on each core.
+Bytes Anonymous(const std::filesystem::path& process) {
+  const std::filesystem::path rollup = process / "smaps_rollup";
+  const Bytes bytes = Field(rollup, "Anonymous:") + Field(rollup, "Swap:");
+  return bytes > 0 ? bytes : Field(process / "status", "RssAnon:");
+}
+
 }  // namespace
+
+Bytes ReadAnonymousBytes(std::int64_t process_id, const std::filesystem::path& root) {
+  return Anonymous(root / "proc" / std::to_string(process_id));
+}
 
 HostProcess ReadHostProcess(const std::filesystem::path& root) {
   const std::filesystem::path self = root / "proc/self";
-  const auto kilobytes = [](const std::filesystem::path& path, std::string_view key) {
-    return ReadProcField(path, key).value_or(0) * kKiB;
-  };
   HostProcess process;
-  // The roll-up walks the page tables and is exact. Counters in `status` lag behind on each core.
-  process.anonymous =
-      kilobytes(self / "smaps_rollup", "Anonymous:") + kilobytes(self / "smaps_rollup", "Swap:");
-  if (process.anonymous == 0) process.anonymous = kilobytes(self / "status", "RssAnon:");
-  process.writable = kilobytes(self / "status", "VmData:");
-  process.mapped = kilobytes(self / "status", "VmSize:");
+  process.anonymous = Anonymous(self);
+  process.writable = Field(self / "status", "VmData:");
+  process.mapped = Field(self / "status", "VmSize:");
   process.thread_stack_bytes = ThreadStackBytes();
   return process;
 }
