@@ -36,6 +36,10 @@ Result<Precision> ParsePrecision(const std::string& word) {
 
 void ModelOptions::AddTo(CLI::App& app) {
   app.add_option("MODEL", model, "a name in the store, a folder, or a GGUF file")->required();
+  AddLoadTo(app);
+}
+
+void ModelOptions::AddLoadTo(CLI::App& app) {
   app.add_option("--context", context_tokens,
                  "tokens of the longest conversation (default: the model's, at most 8192)")
       ->check(CLI::PositiveNumber);
@@ -54,6 +58,22 @@ void ModelOptions::AddTo(CLI::App& app) {
                  "use no more of the processor than: portable, avx2, avx512, vnni, amx");
   app.add_option("--kernel", kernel,
                  "use this kernel variant wherever a family has it, such as reference");
+}
+
+std::vector<std::string> ModelOptions::Arguments() const {
+  std::vector<std::string> words;
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) words.insert(words.end(), {name, value});
+  };
+  if (context_tokens) add("--context", std::to_string(*context_tokens));
+  add("--slots", std::to_string(slots));
+  add("--kv", kv_dtype);
+  add("--precision", precision);
+  add("--memory-limit", memory_limit);
+  if (threads > 0) add("--threads", std::to_string(threads));
+  add("--cpu", processor);
+  add("--kernel", kernel);
+  return words;
 }
 
 Result<LoadSettings> ModelOptions::Settings() const {
@@ -110,10 +130,10 @@ Status Runtime::ResolveBudget(const ModelOptions& options, const Environment& en
   process.coming_threads = threads_ - 1 + kModelThreads;
   process.coming_file_bytes = model_->checkpoint.total_bytes();
   process_bytes_ = RoundUp(process.anonymous, kProcessStep);
-  ASSIGN_OR_RETURN(limits_,
-                   ResolveHostBudget(ReadHostLimits(process),
-                                     {{"--memory-limit", options.memory_limit},
-                                      {"TONNAGE_MEMORY_LIMIT", environment.memory_limit}}));
+  ASSIGN_OR_RETURN(limits_, ResolveHostBudget(ReadHostLimits(process),
+                                              {{"--memory-limit", options.memory_limit},
+                                               {"TONNAGE_MEMORY_LIMIT", environment.memory_limit},
+                                               {options.share_source, options.share}}));
   return {};
 }
 
@@ -122,15 +142,20 @@ LoadSettings Runtime::Complete(LoadSettings settings) const {
   return settings;
 }
 
-Result<Engine*> Runtime::Load(const LoadSettings& settings, const Environment& environment) {
+Result<Engine*> Runtime::Load(const LoadSettings& settings, const Environment& environment,
+                              const LoadHooks& watch) {
   const LoadSettings complete = Complete(settings);
   ProgressLine progress("loading", environment.stderr_is_terminal);
   LoadHooks hooks;
   hooks.planned = [&](const LoadPlan& plan) {
     fmt::print(stderr, "[memory: {} quoted, {}]\n", FormatBytes(plan.quote.Total()),
                DescribeLimits(limits_));
+    if (watch.planned) watch.planned(plan);
   };
-  hooks.progress = [&](Bytes done, Bytes total, std::string_view) { progress.Show(done, total); };
+  hooks.progress = [&](Bytes done, Bytes total, std::string_view weight) {
+    progress.Show(done, total);
+    if (watch.progress) watch.progress(done, total, weight);
+  };
   ASSIGN_OR_RETURN(LoadedModel loaded,
                    LoadModel(*model_, *backend_, *allocator_, complete, available_, hooks));
   engine_ = std::make_unique<Engine>(std::move(loaded));

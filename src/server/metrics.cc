@@ -18,10 +18,8 @@ double Seconds(Clock::duration duration) { return std::chrono::duration<double>(
 
 }  // namespace
 
-Metrics::Metrics(const std::string& model, const TokenEngine& engine, const Ledger& ledger,
-                 Bytes budget_bytes)
+Metrics::Metrics(const std::string& model, const TokenEngine& engine, Bytes budget_bytes)
     : engine_(engine),
-      ledger_(ledger),
       labels_({{"model_name", model}}),
       first_token_(AddHistogram("tonnage_time_to_first_token_seconds",
                                 "From a request's arrival to the first token of its answer",
@@ -47,6 +45,8 @@ Metrics::Metrics(const std::string& model, const TokenEngine& engine, const Ledg
       kv_use_(AddGauge("tonnage_kv_usage_ratio", "Reserved pages of the KV cache, of all")),
       steps_(AddGauge("tonnage_engine_steps", "Steps that the engine has done")),
       peak_(AddGauge("tonnage_ledger_peak_bytes", "The most that was ever held")),
+      process_(AddGauge("tonnage_runner_process_id", "The process that runs the model; 0: none")),
+      crashes_(AddGauge("tonnage_runner_crashes", "How often that process has died")),
       running_alias_(AddGauge("vllm:num_requests_running", "Same as tonnage_requests_running")),
       waiting_alias_(AddGauge("vllm:num_requests_waiting", "Same as tonnage_requests_waiting")),
       kv_use_alias_(AddGauge("vllm:kv_cache_usage_perc", "Same as tonnage_kv_usage_ratio")),
@@ -110,7 +110,7 @@ void Metrics::OnRefused(const Error& error) {
   requests_.Add({{"outcome", std::string(CodeName(error.code()))}}).Increment();
 }
 
-std::string Metrics::Scrape() {
+void Metrics::Refresh() {
   const EngineStatus status = engine_.status();
   const auto running = static_cast<double>(status.running);
   const auto waiting = static_cast<double>(status.waiting);
@@ -126,12 +126,29 @@ std::string Metrics::Scrape() {
   kv_use_alias_.Set(use);
   gpu_cache_alias_.Set(use);
   steps_.Set(static_cast<double>(status.steps));
-  peak_.Set(static_cast<double>(ledger_.Peak()));
-  for (int owner = 0; owner < kOwnerCount; ++owner) {
-    ledger_lines_[static_cast<size_t>(owner)]->Set(
-        static_cast<double>(ledger_.Of(static_cast<Owner>(owner))));
+  process_.Set(static_cast<double>(status.process_id));
+  crashes_.Set(static_cast<double>(status.crashes));
+  peak_.Set(static_cast<double>(status.held.peak));
+  for (size_t owner = 0; owner < ledger_lines_.size(); ++owner) {
+    ledger_lines_[owner]->Set(static_cast<double>(status.held.by_owner[owner]));
   }
-  return prometheus::TextSerializer().Serialize(registry_.Collect());
+}
+
+std::string Metrics::Scrape(std::span<const std::shared_ptr<Metrics>> models) {
+  // A name may be announced only once, so the models' series go under one heading.
+  std::vector<prometheus::MetricFamily> all;
+  for (const auto& model : models) {
+    model->Refresh();
+    for (prometheus::MetricFamily& family : model->registry_.Collect()) {
+      const auto same = std::ranges::find(all, family.name, &prometheus::MetricFamily::name);
+      if (same == all.end()) {
+        all.push_back(std::move(family));
+      } else {
+        same->metric.insert(same->metric.end(), family.metric.begin(), family.metric.end());
+      }
+    }
+  }
+  return prometheus::TextSerializer().Serialize(all);
 }
 
 }  // namespace tonnage

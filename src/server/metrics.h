@@ -10,27 +10,31 @@
 #include <prometheus/registry.h>
 
 #include <array>
+#include <memory>
+#include <span>
 #include <string>
 
-#include "memory/budget.h"
 #include "memory/ledger.h"
 #include "service/dispatcher.h"
 
 namespace tonnage {
 
+// Of one model.
 class Metrics final : public TextObserver {
  public:
-  Metrics(const std::string& model, const TokenEngine& engine, const Ledger& ledger,
-          Bytes budget_bytes);
+  Metrics(const std::string& model, const TokenEngine& engine, Bytes budget_bytes);
 
   void OnTokens(bool first, std::int64_t tokens, Clock::duration since) override;
   void OnDone(const TextDone& done, Clock::duration since_submitted) override;
   void OnRefused(const Error& error) override;
 
-  // Everything in Prometheus' text format.
-  std::string Scrape();
+  // Everything of all of them, in Prometheus' text format.
+  static std::string Scrape(std::span<const std::shared_ptr<Metrics>> models);
 
  private:
+  // Reads the gauges.
+  void Refresh();
+
   using Labels = prometheus::Labels;
   prometheus::Gauge& AddGauge(const std::string& name, const std::string& help,
                               const Labels& labels = {});
@@ -39,7 +43,6 @@ class Metrics final : public TextObserver {
                                       const prometheus::Histogram::BucketBoundaries& bounds_s);
 
   const TokenEngine& engine_;
-  const Ledger& ledger_;
   const Labels labels_;  // the model's name
   prometheus::Registry registry_;
 
@@ -47,6 +50,7 @@ class Metrics final : public TextObserver {
   prometheus::Counter &prompt_tokens_, &generated_tokens_;
   prometheus::Family<prometheus::Counter>& requests_;  // by outcome
   prometheus::Gauge &running_, &waiting_, &waiting_tokens_, &kv_use_, &steps_, &peak_;
+  prometheus::Gauge &process_, &crashes_;
   prometheus::Gauge &running_alias_, &waiting_alias_, &kv_use_alias_, &gpu_cache_alias_;
   std::array<prometheus::Gauge*, kOwnerCount> ledger_lines_{};
 };

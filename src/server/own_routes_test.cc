@@ -23,13 +23,14 @@ class OwnRoutesTest : public testing::Test {
     auto text = OpenModelText(TONNAGE_SOURCE_DIR "/tests/golden/tiny_chat");
     EXPECT_TRUE(text.ok()) << text.error().message();
     text_engine_ = TextEngine::Make(engine_, std::move(*text)).value();
-    metrics_ = std::make_shared<Metrics>("toy", engine_, ledger_, 1000);
+    metrics_ = std::make_shared<Metrics>("toy", engine_, 1000);
     routes_ = OwnRoutes(
-        {.models = std::make_shared<OneModel>(std::vector<std::string>{"toy"}, 7, text_engine_),
-         .engine = &engine_,
-         .metrics = metrics_,
+        {.models = std::make_shared<ServedModels>(
+             std::vector<ServedModel>{{.names = {"toy", "play"}, .engine = text_engine_}}),
+         .metrics = {metrics_, std::make_shared<Metrics>("other", engine_, 1000)},
          .jobs = &jobs_,
-         .plan = [this](const PlanQuery& query) -> Result<Json> {
+         .plan = [this](const std::string& model, const PlanQuery& query) -> Result<Json> {
+           planned_ = model;
            if (before_plan_) before_plan_();
            query_ = query;
            return Json{{"plans", Json::array()}};
@@ -64,12 +65,12 @@ class OwnRoutesTest : public testing::Test {
   }
 
   ToyBackend backend_;
-  Ledger ledger_;
   Engine engine_;
   std::shared_ptr<const TextEngine> text_engine_;
   std::shared_ptr<Metrics> metrics_;
   std::function<void()> before_plan_;
   std::optional<PlanQuery> query_;
+  std::string planned_;
   bool draining_ = false;
   SideJobs jobs_;
   std::vector<http::Route> routes_;
@@ -112,6 +113,9 @@ TEST_F(OwnRoutesTest, PlansAreAskedForInEitherWay) {
   EXPECT_EQ(Ask("GET", "/plan", "", "slots=many").status, 400);
   EXPECT_EQ(Ask("GET", "/plan", "", "slot=1&&=").status, 400);
   EXPECT_EQ(Ask("GET", "/plan").status, 200);
+  EXPECT_EQ(planned_, "toy");
+  EXPECT_EQ(Ask("GET", "/plan", "", "model=play").status, 200);
+  EXPECT_EQ(planned_, "play");
 }
 
 // A server that is taken down lets go of its routes while a job of theirs may still run.
@@ -148,18 +152,27 @@ TEST_F(OwnRoutesTest, ReadyIsNeverTrueOfADeadEngine) {
   EXPECT_EQ(Ask("GET", "/health").status, 200);
 }
 
+TEST_F(OwnRoutesTest, ReadinessIsOfTheModelThatIsAskedFor) {
+  EXPECT_EQ(Ask("GET", "/ready", "", "model=play").status, 200);
+  EXPECT_EQ(Ask("GET", "/ready", "", "model=other").status, 404);
+  EXPECT_EQ(Ask("GET", "/ready", "", "modell=play").status, 400);
+  // One model under two names is counted once.
+  EXPECT_EQ((*ParseJson(Ask("GET", "/ready").body))["free_slots"], 3);
+}
+
 TEST(Heartbeat, IsMissedOnlyByWhatHasWork) {
   const Clock::time_point now = Clock::now();
   EngineStatus status{.stepped_at = now - std::chrono::seconds(61)};
-  EXPECT_TRUE(CheckHeartbeat(status, now).ok());
+  const auto check = [&] { return CheckHeartbeat(status, now, std::chrono::seconds(60)); };
+  EXPECT_TRUE(check().ok());
   status.waiting = 1;
-  EXPECT_EQ(CheckHeartbeat(status, now).error().code(), Code::kUnavailable);
+  EXPECT_EQ(check().error().code(), Code::kUnavailable);
   status.stepped_at = now - std::chrono::seconds(59);
-  EXPECT_TRUE(CheckHeartbeat(status, now).ok());
+  EXPECT_TRUE(check().ok());
 }
 
 TEST_F(OwnRoutesTest, MetricsHaveHistogramsGaugesAndTheGatewaysNames) {
-  ledger_.Add(Owner::kPrefixCache, 77);
+  backend_.ledger().Add(Owner::kPrefixCache, 77);
   metrics_->OnTokens(true, 1, std::chrono::milliseconds(30));
   metrics_->OnTokens(false, 4, std::chrono::milliseconds(8));
   metrics_->OnDone({.reason = FinishReason::kLength, .usage = {.prompt_tokens = 3}},
@@ -187,9 +200,12 @@ TEST_F(OwnRoutesTest, MetricsHaveHistogramsGaugesAndTheGatewaysNames) {
         R"(tonnage_requests_running{model_name="toy"} 1)",
         R"(vllm:num_requests_running{model_name="toy"} 1)",
         R"(vllm:num_requests_waiting{model_name="toy"} 0)", R"(vllm:kv_cache_usage_perc{)",
-        R"(vllm:gpu_cache_usage_perc{)"}) {
+        R"(vllm:gpu_cache_usage_perc{)", R"(tonnage_slots{model_name="other"} 3)"}) {
     EXPECT_THAT(text, HasSubstr(line));
   }
+  // One heading for all models.
+  const std::string heading = "# TYPE tonnage_slots gauge";
+  EXPECT_EQ(text.find(heading), text.rfind(heading));
 }
 
 }  // namespace
