@@ -20,6 +20,9 @@ from serving import Server, make_chat_model, post
 
 PROGRAM = pathlib.Path(sys.argv[1]).resolve()
 CHAT_FOLDER, CHAT = make_chat_model(sys.argv[2])
+# Where runners' logs are left after a crash.
+TEMPORARY = tempfile.TemporaryDirectory()
+os.environ["TMPDIR"] = TEMPORARY.name
 STREAMS = 16
 TERMINAL_SECONDS = 2
 WAIT_SECONDS = 60
@@ -114,15 +117,11 @@ class Faults(unittest.TestCase):
     def setUp(self):
         self.other = second_model(self.id().rsplit(".", 1)[1])
         self.addCleanup(shutil.rmtree, self.other)
-        self.enterContext(contextlib.closing(self))
         self.server = self.enterContext(
             Server(PROGRAM, CHAT, self.other, "--context", 16384, "--slots", 4, "--heartbeat-ms", self.heartbeat_ms(), "--quiet"))
 
     def heartbeat_ms(self):
         return 3000 if "stop" in self.id() else 60000
-
-    def close(self):
-        pass
 
     def hit(self, number, cause, seconds):
         """Sends the signal to the chat model's runner; everything that must hold then."""
@@ -169,15 +168,13 @@ class Faults(unittest.TestCase):
 
     def test_segv_leaves_a_report(self):
         self.hit(signal.SIGSEGV, "died of SIGSEGV", 0)
-        logs = pathlib.Path(re.search(r"runners print to (\S+)", self.server.log_text())[1])
-        report = (logs / "chat.log").read_text()
+        report = self.runner_log()
         self.assertIn("crash report of process", report)
         self.assertGreaterEqual(len(re.findall(r"^thread \d+:$", report, re.MULTILINE)), 3)
         self.assertRegex(report, r"memory held: weights \d+ .* peak \d+")
         self.assertRegex(report, r"(in|after) step \d+: \d+ rows of \d requests")
         self.assertEqual(self.server.stop()[0], 0)
-        self.assertTrue(logs.exists())
-        shutil.rmtree(logs)
+        self.assertEqual(self.runner_log(), report)
 
     def test_stop_is_a_stall(self):
         self.assertTrue(self.hit(signal.SIGSTOP, "stalled", 3))

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/plan_json.h"
+#include "memory/host_process.h"
 #include "runner/serve_engine.h"
 
 namespace tonnage::cli {
@@ -18,8 +19,10 @@ constexpr std::int64_t kMostBeatMs = 250;
 Result<std::unique_ptr<HostedModel>> HostedModel::Open(const ServeOptions& options,
                                                        const std::string& model,
                                                        std::vector<std::string> names,
-                                                       const Environment& environment) {
+                                                       const Environment& environment,
+                                                       Bytes bare_process_bytes) {
   std::unique_ptr<HostedModel> hosted(new HostedModel(options, std::move(names)));
+  hosted->others_bytes_ = std::max<Bytes>(0, ReadHostProcess().anonymous - bare_process_bytes);
   hosted->load_.model = model;
   ASSIGN_OR_RETURN(hosted->runtime_,
                    Runtime::Open(hosted->load_, environment, Runtime::Text::kRequired));
@@ -38,7 +41,8 @@ Result<std::unique_ptr<HostedModel>> HostedModel::Open(const ServeOptions& optio
 Result<LoadSettings> HostedModel::Settings(const ModelOptions& load) const {
   ASSIGN_OR_RETURN(LoadSettings settings, load.Settings());
   settings.queue = queue_;
-  settings.process_bytes = ChannelBytes(settings.context_tokens.value_or(kDefaultContextTokens));
+  settings.process_bytes =
+      ChannelBytes(settings.context_tokens.value_or(kDefaultContextTokens)) - others_bytes_;
   return runtime_->Complete(settings);
 }
 

@@ -19,10 +19,13 @@ namespace tonnage::cli {
 
 class HostedModel {
  public:
+  // `bare_process_bytes` is what this process held before any model was opened: what the others
+  // have added since is not in this one's price.
   static Result<std::unique_ptr<HostedModel>> Open(const ServeOptions& options,
                                                    const std::string& model,
                                                    std::vector<std::string> names,
-                                                   const Environment& environment);
+                                                   const Environment& environment,
+                                                   Bytes bare_process_bytes);
 
   const std::vector<std::string>& names() const { return names_; }
   const std::string& name() const { return names_.front(); }
@@ -52,6 +55,7 @@ class HostedModel {
   ModelOptions load_;  // with what was settled
   const QueueLimits queue_;
   const std::int64_t heartbeat_ms_;
+  Bytes others_bytes_ = 0;
   const std::vector<std::string> names_;
   Quote planned_;
   std::unique_ptr<Runtime> runtime_;

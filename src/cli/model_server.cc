@@ -117,9 +117,10 @@ ModelServer::~ModelServer() {
 
 Status ModelServer::OpenModels(const ServeOptions& options, const Environment& environment) {
   ASSIGN_OR_RETURN(const auto names, options.Names());
+  const Bytes bare_bytes = ReadHostProcess().anonymous;
   for (size_t i = 0; i < names.size(); ++i) {
-    ASSIGN_OR_RETURN(auto model,
-                     HostedModel::Open(options, options.models[i], names[i], environment));
+    ASSIGN_OR_RETURN(auto model, HostedModel::Open(options, options.models[i], names[i],
+                                                   environment, bare_bytes));
     models_.push_back(std::move(model));
   }
   return {};

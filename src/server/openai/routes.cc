@@ -39,6 +39,13 @@ Status CheckAgainst(const TextEngine& engine, const Call& call) {
   return {};
 }
 
+// A model's file that cannot be read any more is no fault of the request's.
+Error OfTheServer(const Error& error) {
+  const Code code = error.code();
+  const bool fits = code == Code::kRefused || code == Code::kBusy || code == Code::kInternal;
+  return fits ? error : Error(Code::kUnavailable, error.message());
+}
+
 void Serve(const Context& context, Call::Kind kind, const http::Request& request,
            std::shared_ptr<http::Responder> responder) {
   const bool chat = kind == Call::Kind::kChat;
@@ -60,7 +67,9 @@ void Serve(const Context& context, Call::Kind kind, const http::Request& request
   context.models->Load(name, [waiting, envelope = std::move(envelope), engine = std::move(*engine),
                               responder = std::move(responder)](Result<ModelUse> use) {
     if (responder->gone()) return;
-    if (!use.ok()) return responder->Reply(ErrorResponse(use.error(), engine->engine()));
+    if (!use.ok()) {
+      return responder->Reply(ErrorResponse(OfTheServer(use.error()), engine->engine()));
+    }
     std::make_shared<Answer>(std::move(*waiting), envelope, std::move(use->engine), responder)
         ->Submit(*use->dispatcher);
   });
