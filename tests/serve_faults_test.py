@@ -330,6 +330,13 @@ class Room(unittest.TestCase):
         self.assertIsNone(self.ask(server, "chat").error())
         self.assertEqual(server.metric("tonnage_runner_crashes"), 0)
 
+    def test_a_runner_is_for_servers_only(self):
+        run = subprocess.run([PROGRAM, "runner", CHAT], capture_output=True, text=True, timeout=60)
+        self.assertEqual(run.returncode, 2, run.stderr)
+        self.assertIn("tonnage serve", run.stderr)
+        run = subprocess.run([PROGRAM, "--help"], capture_output=True, text=True, timeout=60)
+        self.assertNotIn("runner", run.stdout)
+
     def test_names_must_differ(self):
         run = subprocess.run([PROGRAM, "serve", CHAT, CHAT], capture_output=True, text=True, timeout=60)
         self.assertEqual(run.returncode, 2, run.stderr)

@@ -117,6 +117,8 @@ Status RemoteEngine::Take(wire::Message message) {
   }
   if (auto* beat = std::get_if<wire::Beat>(&message)) {
     std::lock_guard lock(mutex_);
+    // Its answers still get their ends, one by one, before the runner goes.
+    if (status_.health.ok() && !beat->status.health.ok()) faulted_ = RunningKeys();
     // What only this side knows stays.
     beat->status.process_id = status_.process_id;
     beat->status.crashes = status_.crashes;
@@ -168,16 +170,24 @@ Status RemoteEngine::Deliver(wire::Done done) {
   return {};
 }
 
+// First come, first served: the oldest are those that have slots.
+std::vector<std::uint64_t> RemoteEngine::RunningKeys() const {
+  std::vector<std::uint64_t> keys;
+  for (const auto& [id, answer] : answers_) {
+    if (static_cast<std::int64_t>(keys.size()) == cache_.slots) break;
+    keys.push_back(answer.key);
+  }
+  return keys;
+}
+
 void RemoteEngine::Detach(const Error& why, Status health, bool crashed) {
   std::vector<SourcePtr> ended;
   {
     std::lock_guard lock(mutex_);
-    // First come, first served: the oldest are those that have slots.
-    std::vector<std::uint64_t> running;
-    for (auto& [id, answer] : answers_) {
-      if (static_cast<std::int64_t>(running.size()) < cache_.slots) running.push_back(answer.key);
-      ended.push_back(std::move(answer.source));
-    }
+    std::vector<std::uint64_t> running = RunningKeys();
+    running.insert(running.end(), faulted_.begin(), faulted_.end());
+    faulted_.clear();
+    for (auto& [id, answer] : answers_) ended.push_back(std::move(answer.source));
     answers_.clear();
     for (auto& [id, opening] : openings_) {
       if (!opening->answer) opening->answer = why;

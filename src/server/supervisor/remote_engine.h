@@ -68,6 +68,7 @@ class RemoteEngine final : public TokenEngine {
   Status Settle(std::uint64_t id, Status answer);
   Status Deliver(wire::Token token);
   Status Deliver(wire::Done done);
+  std::vector<std::uint64_t> RunningKeys() const;  // under mutex_
 
   const ModelInfo info_;
   const CacheSettings cache_;
@@ -79,6 +80,7 @@ class RemoteEngine final : public TokenEngine {
   Error absence_;
   EngineStatus status_;
   Quarantine quarantine_;
+  std::vector<std::uint64_t> faulted_;  // what was running when the runner's engine failed
   std::uint64_t next_id_ = 1;
   std::map<std::uint64_t, Opening*> openings_;
   std::map<std::uint64_t, Answer> answers_;  // in the order in which they get slots

@@ -260,6 +260,37 @@ TEST_F(RemoteEngineTest, AfterADeviceFaultEverybodyIsToldAndTheLoopEnds) {
   runner_ = std::thread([] {});
 }
 
+TEST_F(RemoteEngineTest, ARequestThatRanInTwoDeviceFaultsIsRefused) {
+  RemoteEngine remote(engine_.info(), engine_.cache(), {});
+  for (int crash = 0; crash < 2; ++crash) {
+    const auto [near, far] = MakeSocketPair();
+    auto channel = std::make_shared<Channel>(near);
+    Channel runner(far);
+    ASSERT_TRUE(remote.Attach(channel, {engine_.info(), engine_.cache(), {}}, 1).ok());
+    std::optional<Result<Generation>> started;
+    std::thread caller([&] { started = remote.Start(Greedy({6, 6}, 5)); });
+    std::vector<wire::Message> received;
+    while (received.empty()) {
+      ASSERT_TRUE(channel->Exchange(received).ok());
+      ASSERT_TRUE(runner.Exchange(received).ok());
+    }
+    const std::uint64_t id = std::get<wire::Start>(received[0]).id;
+    const Error fault = Unavailable("the device failed");
+    ASSERT_TRUE(remote.Take(wire::Started{id}).ok());
+    EngineStatus failed;
+    failed.health = fault;
+    ASSERT_TRUE(remote.Take(wire::Beat{failed}).ok());
+    DoneEvent end;
+    end.reason = FinishReason::kError;
+    end.error = fault;
+    ASSERT_TRUE(remote.Take(wire::Done{id, end}).ok());
+    caller.join();
+    EXPECT_EQ(ReadAll(**started).done.error->message(), "the device failed");
+    remote.Detach(Unavailable("died: exit code 5"), {}, true);
+  }
+  EXPECT_EQ(remote.Start(Greedy({6, 6}, 5)).error().code(), Code::kInvalidArgument);
+}
+
 // A client that reads nothing holds up nobody, and finds its answer whole.
 TEST_F(RemoteEngineTest, WhatNobodyReadsIsKept) {
   Request request = Greedy({1}, 250);

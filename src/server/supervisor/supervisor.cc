@@ -30,7 +30,7 @@ constexpr milliseconds kRoomTime{100};
 constexpr std::chrono::minutes kLongLife{1};
 constexpr milliseconds kIdleTime{60'000};
 // Of a runner's log, what its clients are shown.
-constexpr std::size_t kTailBytes = 600;
+constexpr std::size_t kTailBytes = 300;
 
 std::int64_t SecondsUntil(Clock::time_point at, Clock::time_point now) {
   return std::max<std::int64_t>(1, std::chrono::ceil<std::chrono::seconds>(at - now).count());
@@ -204,13 +204,15 @@ void Supervisor::Launch(const Available& share, Clock::time_point now) {
   fault_.reset();
   unloading_ = false;
   progress_ = {};
-  std::lock_guard lock(mutex_);
-  channel_ = std::make_shared<Channel>(launched->socket);
-  process_id_ = process_->id();
-  state_ = RunnerState::kLoading;
-  doing_ = "starting";
-  retry_at_.reset();
-  Log(fmt::format("{}: runner {} starts", options_.name, process_id_));
+  {
+    std::lock_guard lock(mutex_);
+    channel_ = std::make_shared<Channel>(launched->socket);
+    process_id_ = process_->id();
+    state_ = RunnerState::kLoading;
+    doing_ = "starting";
+    retry_at_.reset();
+  }
+  Log(fmt::format("{}: runner {} starts", options_.name, process_->id()));
 }
 
 void Supervisor::Receive(Clock::time_point now) {
@@ -224,9 +226,9 @@ void Supervisor::Receive(Clock::time_point now) {
     if (!handled.ok()) break;
   }
   if (!handled.ok() || (!exchanged.ok() && exchanged.error().code() == Code::kInternal)) {
-    fault_ = handled.ok() ? exchanged.error() : handled.error();
-    Log(fmt::format("{}: runner {} is ended: {}", options_.name, process_->id(),
-                    fault_->message()));
+    const Error& error = handled.ok() ? exchanged.error() : handled.error();
+    fault_ = Internal("made no sense: {}", error.message());
+    Log(fmt::format("{}: runner {} {}", options_.name, process_->id(), fault_->message()));
     process_->Kill();
   } else if (!exchanged.ok()) {
     KillAt(now + kEndTime);  // it has closed its socket, so it is about to end
@@ -286,8 +288,10 @@ void Supervisor::SampleCpu(Clock::time_point now) {
 }
 
 bool Supervisor::Stalled(Clock::time_point now) const {
+  if (state_ != RunnerState::kReady) {  // a load has one thread for everything
+    return now - std::max(heard_at_, computed_at_) > options_.heartbeat;
+  }
   if (now - heard_at_ > options_.heartbeat) return true;
-  if (state_ != RunnerState::kReady) return false;
   const EngineStatus status = engine_.status();
   if (status.running + status.waiting == 0) return false;
   return now - std::max(status.stepped_at, computed_at_) > options_.heartbeat ||
@@ -309,20 +313,22 @@ void Supervisor::Watch(Clock::time_point now) {
                                FormatBytes(progress_.done), FormatBytes(progress_.total),
                                progress_.weight.empty() ? "no weight" : progress_.weight)
                  : Unavailable("stalled: no step for {} s", silent);
-    Log(fmt::format("{}: runner {}: {}", options_.name, process_->id(), fault_->message()));
+    Log(fmt::format("{}: runner {} {}", options_.name, process_->id(), fault_->message()));
     process_->DumpStacks();
     SetState(RunnerState::kEnding);
     return KillAt(now + kStackTime);
   }
   if (state_ != RunnerState::kReady) return;
-  std::lock_guard lock(mutex_);
-  const bool asked = std::exchange(unload_, false);
-  if (Working()) {
-    used_at_ = now;
-  } else if (asked || (options_.keep_alive && now - used_at_ >= *options_.keep_alive)) {
+  {
+    std::lock_guard lock(mutex_);
+    const bool asked = std::exchange(unload_, false);
+    if (Working()) used_at_ = now;
+    const bool old = options_.keep_alive && now - used_at_ >= *options_.keep_alive;
+    if (Working() || (!asked && !old)) return;
     EndUnloaded();
-    kill_at_ = now + kEndTime;
   }
+  kill_at_ = now + kEndTime;
+  Log(fmt::format("{}: unloaded", options_.name));
 }
 
 bool Supervisor::Working() const {
@@ -330,7 +336,6 @@ bool Supervisor::Working() const {
 }
 
 void Supervisor::EndUnloaded() {
-  Log(fmt::format("{}: unloaded", options_.name));
   state_ = RunnerState::kEnding;
   wanted_ = false;
   unloading_ = true;
