@@ -4,6 +4,7 @@
 #include <atomic>
 #include <list>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -13,6 +14,25 @@ namespace {
 
 // What may wait in the socket's buffer here; beyond it, events stay where they are.
 constexpr std::size_t kMostUnsentBytes = 64 << 10;
+
+// What the engine's threads wake the channel by. They may do so after the channel is gone: what was
+// cancelled ends at the engine's next step.
+class Bell {
+ public:
+  explicit Bell(Channel& channel) : channel_(&channel) {}
+  void Ring() {
+    std::lock_guard lock(mutex_);
+    if (channel_ != nullptr) channel_->Wake();
+  }
+  void Silence() {
+    std::lock_guard lock(mutex_);
+    channel_ = nullptr;
+  }
+
+ private:
+  std::mutex mutex_;
+  Channel* channel_;
+};
 
 // The answers to one request.
 struct Group {
@@ -24,7 +44,8 @@ struct Group {
 class EngineServer {
  public:
   EngineServer(TokenEngine& engine, Channel& channel, std::chrono::milliseconds beat)
-      : engine_(engine), channel_(channel), beat_(beat) {}
+      : engine_(engine), channel_(channel), bell_(std::make_shared<Bell>(channel)), beat_(beat) {}
+  ~EngineServer() { bell_->Silence(); }
 
   Status Run() {
     std::vector<wire::Message> received;
@@ -56,11 +77,10 @@ class EngineServer {
 
   Status Begin(wire::Start start) {
     auto ready = std::make_shared<std::atomic<bool>>(false);
-    auto started =
-        engine_.Start(std::move(start.request), start.choices, [ready, &channel = channel_] {
-          ready->store(true);
-          channel.Wake();
-        });
+    auto started = engine_.Start(std::move(start.request), start.choices, [ready, bell = bell_] {
+      ready->store(true);
+      bell->Ring();
+    });
     Beat();  // it counts the new ones
     if (!started.ok()) return channel_.Send(wire::Refused{start.id, started.error()});
     Group group{.first_id = start.id, .answers = {}, .ready = std::move(ready)};
@@ -121,6 +141,7 @@ class EngineServer {
 
   TokenEngine& engine_;
   Channel& channel_;
+  const std::shared_ptr<Bell> bell_;
   const std::chrono::milliseconds beat_;
   Clock::time_point beat_due_ = Clock::now();
   std::list<Group> groups_;
