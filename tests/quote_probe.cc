@@ -1,10 +1,13 @@
-// Loads a model as the program does, runs the largest request there can be in every slot at a time,
-// and fills the queue behind them; then says, as one line of JSON, what was quoted and what the
-// ledger and the process hold, and waits for a line on standard input, so that somebody else can
-// look at the process before anything is given back. quote_test.py drives it.
+// Loads a model as the program does, in this process or in a runner's, runs the largest request
+// there can be in every slot at a time, and fills the queue behind them. Says, a line of JSON each,
+// which process has the model; then what was quoted and what the ledger and that process hold. Then
+// it waits for a line on standard input, so that somebody else can look at the process before
+// anything is given back. quote_test.py drives it.
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstdio>
+#include <future>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -14,6 +17,7 @@
 #include "cli/process.h"
 #include "cli/runtime.h"
 #include "memory/host_process.h"
+#include "server/supervisor/supervisor.h"
 
 namespace tonnage {
 namespace {
@@ -21,10 +25,11 @@ namespace {
 struct ProbeOptions {
   cli::ModelOptions model;
   QueueLimits queue = {.requests = 0, .tokens = 0};
+  std::string runner;  // the program, where the model is to be in a process of its own
 };
 
 // Fills the context, looks back on all of it, and wants every alternative of every token.
-Request LargestRequest(const Engine& engine, std::int32_t salt) {
+Request LargestRequest(const TokenEngine& engine, std::int32_t salt) {
   const std::int64_t context = engine.cache().context_tokens;
   const std::int64_t answer = std::max<std::int64_t>(1, context / 4);
   Request request;
@@ -41,7 +46,7 @@ Request LargestRequest(const Engine& engine, std::int32_t salt) {
 }
 
 // Requests that can only wait, as many and as long as the queue takes.
-Status FillQueue(Engine& engine, const QueueLimits& queue, std::vector<Generation>& waiting) {
+Status FillQueue(TokenEngine& engine, const QueueLimits& queue, std::vector<Generation>& waiting) {
   const std::int64_t context = engine.cache().context_tokens;
   std::int64_t tokens = queue.tokens;
   for (std::int64_t i = 0; i < queue.requests; ++i) {
@@ -59,7 +64,7 @@ Status FillQueue(Engine& engine, const QueueLimits& queue, std::vector<Generatio
 }
 
 // Until every answer has come, with all of them unread.
-Status RunFull(Engine& engine, const ProbeOptions& options, std::vector<Generation>& held) {
+Status RunFull(TokenEngine& engine, const ProbeOptions& options, std::vector<Generation>& held) {
   for (std::int64_t slot = 0; slot < engine.cache().slots; ++slot) {
     ASSIGN_OR_RETURN(Generation generation,
                      engine.Start(LargestRequest(engine, static_cast<std::int32_t>(slot))));
@@ -77,32 +82,59 @@ Status RunFull(Engine& engine, const ProbeOptions& options, std::vector<Generati
   return {};
 }
 
-Status Probe(const ProbeOptions& options) {
-  cli::Environment environment;
-  ASSIGN_OR_RETURN(LoadSettings settings, options.model.Settings());
-  settings.queue = options.queue;
-  ASSIGN_OR_RETURN(const auto runtime, cli::Runtime::Open(options.model, environment));
-  const Bytes opened = ReadHostProcess().anonymous;
-  ASSIGN_OR_RETURN(Engine* const engine, runtime->Load(settings, environment));
-  const Bytes loaded = ReadHostProcess().anonymous;
+void SayLine(const Json& json) {
+  fmt::print("{}\n", DumpJson(json));
+  std::fflush(stdout);
+}
+
+Status Measure(TokenEngine& engine, std::int64_t process_id, const ProbeOptions& options) {
+  SayLine({{"process_id", process_id}});
   std::vector<Generation> held;
-  RETURN_IF_ERROR(RunFull(*engine, options, held));
-  const Quote& quote = engine->quote();
+  RETURN_IF_ERROR(RunFull(engine, options, held));
+  const Quote quote = engine.quote();
   Json terms;
   for (int term = 0; term < kOwnerCount; ++term) {
     terms[std::string(OwnerName(static_cast<Owner>(term)))] = quote.Of(static_cast<Owner>(term));
   }
-  fmt::print("{}\n", DumpJson({{"quote", quote.Total()},
-                               {"terms", terms},
-                               {"ledger_peak", runtime->ledger().Peak()},
-                               {"ledger", runtime->ledger().Total()},
-                               {"opened", opened},
-                               {"loaded", loaded},
-                               {"anonymous", ReadHostProcess().anonymous}}));
-  std::fflush(stdout);
+  SayLine({{"quote", quote.Total()},
+           {"terms", terms},
+           {"ledger_peak", engine.status().held.peak},
+           {"anonymous", ReadAnonymousBytes(process_id)}});
   std::string line;
   std::getline(std::cin, line);
   return {};
+}
+
+Status ProbeHere(const ProbeOptions& options) {
+  cli::Environment environment;
+  ASSIGN_OR_RETURN(LoadSettings settings, options.model.Settings());
+  settings.queue = options.queue;
+  ASSIGN_OR_RETURN(const auto runtime, cli::Runtime::Open(options.model, environment));
+  ASSIGN_OR_RETURN(Engine* const engine, runtime->Load(settings, environment));
+  return Measure(*engine, getpid(), options);
+}
+
+Status ProbeRunner(const ProbeOptions& options) {
+  ASSIGN_OR_RETURN(const auto runtime, cli::Runtime::Open(options.model, {}));
+  RunnerCommand command{.program = options.runner,
+                        .arguments = {"runner", runtime->path(), "--queue-requests",
+                                      std::to_string(options.queue.requests), "--queue-tokens",
+                                      std::to_string(options.queue.tokens)},
+                        .log_path = "/dev/null"};
+  for (const std::string& word : options.model.Arguments()) command.arguments.push_back(word);
+  RemoteEngine engine(
+      runtime->model().model.info,
+      {.context_tokens = options.model.context_tokens.value_or(0), .slots = options.model.slots},
+      {});
+  Supervisor supervisor(
+      {.launch = [&](const Available&) { return LaunchRunner(command); },
+       .admit = []() -> Result<std::optional<Available>> { return std::optional(Available{}); }},
+      engine);
+  supervisor.Run();
+  std::promise<Result<Supervisor::Use>> loaded;
+  supervisor.Load([&](Result<Supervisor::Use> use) { loaded.set_value(std::move(use)); });
+  ASSIGN_OR_RETURN(const Supervisor::Use use, loaded.get_future().get());
+  return Measure(engine, engine.status().process_id, options);
 }
 
 }  // namespace
@@ -115,8 +147,10 @@ int main(int argc, char** argv) {
   options.model.AddTo(app);
   app.add_option("--queue-requests", options.queue.requests);
   app.add_option("--queue-tokens", options.queue.tokens);
+  app.add_option("--runner", options.runner);
   CLI11_PARSE(app, argc, argv);
-  const tonnage::Status status = tonnage::Probe(options);
+  const tonnage::Status status =
+      options.runner.empty() ? tonnage::ProbeHere(options) : tonnage::ProbeRunner(options);
   if (status.ok()) return 0;
   std::fprintf(stderr, "%s\n", status.error().message().c_str());
   return tonnage::ExitCode(status.error().code());

@@ -44,15 +44,18 @@ def anonymous_bytes(pid):
 
 
 def probe(path, *args):
-    """What the probe says, with the highest that its process was seen to hold as "peak"."""
+    """What the probe says, with the highest that the process with the model was seen to hold as "peak"."""
     process = subprocess.Popen([PROBE, path, *map(str, args)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, text=True)
     peak, done = 0, threading.Event()
+    line = process.stdout.readline()  # when the model is loaded
+    assert line, f"{path} {args}: {process.communicate()[1]}"
+    process_id = json.loads(line)["process_id"]
 
     def watch():
         nonlocal peak
         while not done.is_set():
-            peak = max(peak, anonymous_bytes(process.pid))
+            peak = max(peak, anonymous_bytes(process_id))
             time.sleep(0.05)  # a look stops the process for a moment
 
     watcher = threading.Thread(target=watch)
@@ -60,7 +63,7 @@ def probe(path, *args):
     line = process.stdout.readline()  # it holds everything until it is told to go on
     done.set()
     watcher.join()
-    peak = max(peak, anonymous_bytes(process.pid))
+    peak = max(peak, anonymous_bytes(process_id))
     _, errors = process.communicate("\n", timeout=60)
     assert process.returncode == 0, f"{path} {args}: {errors}"
     return json.loads(line) | {"peak": peak}
@@ -84,6 +87,12 @@ class Peak(unittest.TestCase):
                 with self.subTest(shape=name, context=context):
                     self.check(probe(model(name, layers), "--context", context, "--slots", slots),
                                f"{name}, {slots} x {context} tokens")
+
+    def test_the_process_of_a_servers_model(self):
+        for name, context, slots in (("smol135m", 512, 4), ("smol135m", 4096, 1), ("llama1b", 2048, 2)):
+            with self.subTest(shape=name, context=context):
+                self.check(probe(model(name, SHAPES[name]), "--context", context, "--slots", slots, "--runner", TONNAGE),
+                           f"{name}, {slots} x {context}, runner")
 
     def test_a_full_queue_is_in_the_quote(self):
         said = probe(model("smol135m", SHAPES["smol135m"]), "--context", 1000, "--slots", 3,

@@ -33,9 +33,9 @@ class Server:
 
     SECONDS = 60
 
-    def __init__(self, program, model, *options, env=None):
+    def __init__(self, program, *arguments, env=None):
         self.log = tempfile.NamedTemporaryFile("w+")
-        self.process = subprocess.Popen([program, "serve", model, "--port", "0", *map(str, options)], stdout=subprocess.PIPE,
+        self.process = subprocess.Popen([program, "serve", "--port", "0", *map(str, arguments)], stdout=subprocess.PIPE,
                                         stderr=self.log, text=True, env=os.environ | (env or {}))
         if not select.select([self.process.stdout], [], [], self.SECONDS)[0]:
             self.process.kill()

@@ -16,6 +16,7 @@ void DefineQuantize(CLI::App& app, const Environment& environment, Action& actio
 void DefineRender(CLI::App& app, const Environment& environment, Action& action);
 void DefineRm(CLI::App& app, const Environment& environment, Action& action);
 void DefineRun(CLI::App& app, const Environment& environment, Action& action);
+void DefineRunner(CLI::App& app, const Environment& environment, Action& action);
 void DefineServe(CLI::App& app, const Environment& environment, Action& action);
 void DefineTokenize(CLI::App& app, const Environment& environment, Action& action);
 void DefineVersion(CLI::App& app, const Environment& environment, Action& action);

@@ -35,7 +35,8 @@ Result<Precision> ParsePrecision(const std::string& word) {
 
 std::vector<UserLimit> UserLimits(const ModelOptions& options, const Environment& environment) {
   return {{"--memory-limit", options.memory_limit},
-          {"TONNAGE_MEMORY_LIMIT", environment.memory_limit}};
+          {"TONNAGE_MEMORY_LIMIT", environment.memory_limit},
+          {options.share_source, options.share}};
 }
 
 std::vector<UserLimit> UserBufferLimits(const ModelOptions& options,
@@ -48,6 +49,10 @@ std::vector<UserLimit> UserBufferLimits(const ModelOptions& options,
 
 void ModelOptions::AddTo(CLI::App& app) {
   app.add_option("MODEL", model, "a name in the store, a folder, or a GGUF file")->required();
+  AddLoadTo(app);
+}
+
+void ModelOptions::AddLoadTo(CLI::App& app) {
   app.add_option("--context", context_tokens,
                  "tokens of the longest conversation (default: the model's, at most 8192)")
       ->check(CLI::PositiveNumber);
@@ -70,6 +75,24 @@ void ModelOptions::AddTo(CLI::App& app) {
                  "use no more of the processor than: portable, avx2, avx512, vnni, amx");
   app.add_option("--kernel", kernel,
                  "use this kernel variant wherever a family has it, such as reference");
+}
+
+std::vector<std::string> ModelOptions::Arguments() const {
+  std::vector<std::string> words;
+  const auto add = [&](const char* name, const std::string& value) {
+    if (!value.empty()) words.insert(words.end(), {name, value});
+  };
+  if (context_tokens) add("--context", std::to_string(*context_tokens));
+  add("--slots", std::to_string(slots));
+  add("--kv", kv_dtype);
+  add("--precision", precision);
+  add("--memory-limit", memory_limit);
+  add("--buffer-limit", buffer_limit);
+  add("--device", device);
+  if (threads > 0) add("--threads", std::to_string(threads));
+  add("--cpu", processor);
+  add("--kernel", kernel);
+  return words;
 }
 
 Result<LoadSettings> ModelOptions::Settings() const {
@@ -194,15 +217,20 @@ LoadSettings Runtime::Complete(LoadSettings settings) const {
   return settings;
 }
 
-Result<Engine*> Runtime::Load(const LoadSettings& settings, const Environment& environment) {
+Result<Engine*> Runtime::Load(const LoadSettings& settings, const Environment& environment,
+                              const LoadHooks& watch) {
   const LoadSettings complete = Complete(settings);
   ProgressLine progress("loading", environment.stderr_is_terminal);
   LoadHooks hooks;
   hooks.planned = [&](const LoadPlan& plan) {
     fmt::print(stderr, "[memory: {} quoted, {}]\n", FormatBytes(plan.quote.Total()),
                DescribeLimits(limits_));
+    if (watch.planned) watch.planned(plan);
   };
-  hooks.progress = [&](Bytes done, Bytes total, std::string_view) { progress.Show(done, total); };
+  hooks.progress = [&](Bytes done, Bytes total, std::string_view weight) {
+    progress.Show(done, total);
+    if (watch.progress) watch.progress(done, total, weight);
+  };
   Available available = available_;
   if (sim_backend_ != nullptr) {  // this machine's memory stands for the device's
     ASSIGN_OR_RETURN(const auto host, ReadHostBudget({}));

@@ -35,9 +35,16 @@ struct ModelOptions {
   std::string precision = "fast";
   std::string processor;  // a lower level than this machine's
   std::string kernel;     // a kernel variant by name
+  // Of what a server has for all its runners, what is left for this one; and whose that is.
+  std::string share;
+  std::string share_source;
 
   // Declares MODEL and the options of a load.
   void AddTo(CLI::App& app);
+  // Only the options.
+  void AddLoadTo(CLI::App& app);
+  // The words of a command line that give these options, but for MODEL and the share.
+  std::vector<std::string> Arguments() const;
   Result<LoadSettings> Settings() const;
 };
 
@@ -74,8 +81,9 @@ class Runtime {
   Result<MemoryLimit> ReadLimit() const;
 
   // Loads the model and starts its engine. Standard error is told the quote and how the budget came
-  // about, and, when it is a terminal, the progress.
-  Result<Engine*> Load(const LoadSettings& settings, const Environment& environment);
+  // about, and, when it is a terminal, the progress. So is whoever watches.
+  Result<Engine*> Load(const LoadSettings& settings, const Environment& environment,
+                       const LoadHooks& watch = {});
 
  private:
   Runtime() = default;

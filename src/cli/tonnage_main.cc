@@ -16,9 +16,11 @@ constexpr std::string_view kPeople = "For people";
 constexpr std::string_view kInside =
     "For looking inside (one JSON value a line in, one a line out)";
 
+constexpr std::string_view kHidden = "";  // for our own processes, and in no --help
+
 constexpr Command kCommands[] = {
     {"run", kPeople, "one answer, or a chat", DefineRun},
-    {"serve", kPeople, "serve a model over HTTP, in OpenAI's protocol", DefineServe},
+    {"serve", kPeople, "serve models over HTTP, in OpenAI's protocol", DefineServe},
     {"plan", kPeople, "what a load would take, and whether it fits; loads nothing", DefinePlan},
     {"pull", kPeople, "fetch a model into the store, from the catalog or from a hub", DefinePull},
     {"list", kPeople, "the models in the store", DefineList},
@@ -32,6 +34,7 @@ constexpr Command kCommands[] = {
     {"detokenize", kInside, "token ids to text", DefineDetokenize},
     {"render", kInside, "a chat template applied to variables", DefineRender},
     {"logits", kInside, "the model's logits for token ids, written to a file", DefineLogits},
+    {"runner", kHidden, "runs one model for a server", DefineRunner},
 };
 
 constexpr const char* kFooter =

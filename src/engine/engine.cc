@@ -161,8 +161,18 @@ void Engine::RefuseNew(std::optional<Error> why) {
 }
 
 EngineStatus Engine::status() const {
-  std::lock_guard lock(mutex_);
-  return status_;
+  EngineStatus status;
+  {
+    std::lock_guard lock(mutex_);
+    status = status_;
+  }
+  const Ledger& ledger = model_.backend->ledger();
+  for (int owner = 0; owner < kOwnerCount; ++owner) {
+    status.memory.by_owner[static_cast<size_t>(owner)] = ledger.Of(static_cast<Owner>(owner));
+  }
+  status.memory.held_bytes = ledger.Total();
+  status.memory.peak_bytes = ledger.Peak();
+  return status;
 }
 
 // ---- The stepping thread ------------------------------------------------------------------------
@@ -262,6 +272,16 @@ void Engine::FillInputs() {
 }
 
 Status Engine::Compute() {
+  mark_.rows.store(static_cast<std::int64_t>(tokens_.size()));
+  mark_.requests.store(static_cast<std::int64_t>(slices_.size()));
+  mark_.step.fetch_add(1);
+  mark_.computing.store(true);
+  const Status computed = Submit();
+  mark_.computing.store(false);
+  return computed;
+}
+
+Status Engine::Submit() {
   ASSIGN_OR_RETURN(const Event event,
                    model_.backend->Submit(*model_.program, {.tokens = tokens_,
                                                             .positions = positions_,

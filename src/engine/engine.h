@@ -5,6 +5,7 @@
 // is safe from any thread; the engine may go before its generations, which then end with an error.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
@@ -42,6 +43,14 @@ struct LoadedModel {
   std::unique_ptr<Program> program = nullptr;
 };
 
+// What the stepping thread is at, for a crash report: to be read at any moment, locks or not.
+struct StepMark {
+  std::atomic<std::uint64_t> step{0};     // the latest that has begun; from 1
+  std::atomic<std::int64_t> rows{0};      // of it
+  std::atomic<std::int64_t> requests{0};  // that are in it
+  std::atomic<bool> computing{false};
+};
+
 namespace internal {
 class Sequence;
 }
@@ -65,9 +74,10 @@ class Engine final : public TokenEngine {
 
   const ModelInfo& info() const override { return model_.info; }
   const CacheSettings& cache() const override { return model_.cache; }
-  const Quote& quote() const override { return model_.quote; }
+  Quote quote() const override { return model_.quote; }
   EngineStatus status() const override;
   const Backend& backend() const { return *model_.backend; }
+  const StepMark& mark() const { return mark_; }
 
  private:
   using SequencePtr = std::shared_ptr<internal::Sequence>;
@@ -83,6 +93,7 @@ class Engine final : public TokenEngine {
   void AdmitWaiting(Clock::time_point now);  // under mutex_
   void Step();
   Status Compute();
+  Status Submit();
   void FillInputs();
   void Deliver(Clock::time_point now);
   void RetireEnded();
@@ -90,6 +101,7 @@ class Engine final : public TokenEngine {
 
   const LoadedModel model_;
   const SchedulerLimits scheduler_limits_;
+  StepMark mark_;
 
   // Of the stepping thread.
   KvPagePool pages_;

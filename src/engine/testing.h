@@ -126,6 +126,7 @@ class ToyBackend final : public Backend {
   ToyControl& control() { return control_; }
   DeviceId device() const override { return {DeviceKind::kSim, 0}; }
   const Ledger& ledger() const override { return ledger_; }
+  Ledger& ledger() { return ledger_; }
   Result<ProgramPrice> Price(const ProgramSpec&) const override {
     return Unsupported("a toy has no price");
   }

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "engine/generation.h"
 #include "engine/request.h"
 #include "graph/cache_layout.h"
+#include "memory/report.h"
 #include "models/model.h"
 
 namespace tonnage {
@@ -30,6 +32,12 @@ struct EngineStatus {
       {};                         // the last sign of life of what steps, or when work came to it
   Clock::duration mean_run = {};  // of late: from a request's slot to its end
   Status health = {};             // the fault that stopped the engine
+  // Of the process that runs the model. Of the engine alone, only what the ledger says.
+  MemoryReport memory = {};
+  // Of a model in a process of its own.
+  std::int64_t process_id = 0;                                  // 0: there is none now
+  std::int64_t crashes = 0;                                     // so far
+  std::optional<Clock::time_point> retry_after = std::nullopt;  // when it is started again
 };
 
 class TokenEngine {
@@ -38,8 +46,9 @@ class TokenEngine {
 
   // Starts `choices` answers to one request, all of them or none; with a seed, each has the next
   // one. InvalidArgument or TooLong, with the numbers, for a request that could never run; Busy
-  // when the queue is full; Unavailable after a device fault. `on_event` is called on a thread of
-  // the engine's whenever one of them has something new to read; it must be quick and never throw.
+  // when the queue is full; Unavailable after a device fault, or while its process is gone.
+  // `on_event` is called on a thread of the engine's whenever one of them has something new to
+  // read; it must be quick and never throw.
   virtual Result<std::vector<Generation>> Start(Request request, int choices,
                                                 std::function<void()> on_event) = 0;
   Result<Generation> Start(Request request) {
@@ -49,7 +58,7 @@ class TokenEngine {
 
   virtual const ModelInfo& info() const = 0;
   virtual const CacheSettings& cache() const = 0;
-  virtual const Quote& quote() const = 0;
+  virtual Quote quote() const = 0;
   virtual EngineStatus status() const = 0;
 };
 

@@ -147,6 +147,7 @@ TEST(HostProcess, IsReadFromProc) {
   EXPECT_EQ(ReadHostProcess(root).anonymous, 10 * kKiB) << "kernels without the roll-up";
   fs::remove_all(root);
   EXPECT_GT(ReadHostProcess().anonymous, 100 * kKiB);
+  EXPECT_GT(ReadAnonymousBytes(getpid()), 100 * kKiB);
   EXPECT_GT(ReadHostProcess().thread_stack_bytes, 64 * kKiB);
 }
 

@@ -2,6 +2,8 @@
 
 #include <pthread.h>
 
+#include <string>
+
 #include "memory/proc_file.h"
 
 namespace tonnage {
@@ -18,26 +20,34 @@ Bytes ThreadStackBytes() {
   return static_cast<Bytes>(stack + guard);
 }
 
-Bytes ReadKilobytes(const std::filesystem::path& path, std::string_view key) {
+Bytes Field(const std::filesystem::path& path, std::string_view key) {
   return ReadProcField(path, key).value_or(0) * kKiB;
+}
+
+// The roll-up walks the page tables and is exact. Counters in `status` lag behind on each core.
+Bytes Anonymous(const std::filesystem::path& process) {
+  const std::filesystem::path rollup = process / "smaps_rollup";
+  const Bytes bytes = Field(rollup, "Anonymous:") + Field(rollup, "Swap:");
+  return bytes > 0 ? bytes : Field(process / "status", "RssAnon:");
 }
 
 }  // namespace
 
+Bytes ReadAnonymousBytes(std::int64_t process_id, const std::filesystem::path& root) {
+  return Anonymous(root / "proc" / std::to_string(process_id));
+}
+
 HostProcess GlanceAtHostProcess(const std::filesystem::path& root) {
   const std::filesystem::path status = root / "proc/self/status";
-  return {.anonymous = ReadKilobytes(status, "RssAnon:") + ReadKilobytes(status, "VmSwap:"),
-          .writable = ReadKilobytes(status, "VmData:"),
-          .mapped = ReadKilobytes(status, "VmSize:"),
+  return {.anonymous = Field(status, "RssAnon:") + Field(status, "VmSwap:"),
+          .writable = Field(status, "VmData:"),
+          .mapped = Field(status, "VmSize:"),
           .thread_stack_bytes = ThreadStackBytes()};
 }
 
 HostProcess ReadHostProcess(const std::filesystem::path& root) {
-  const std::filesystem::path rollup = root / "proc/self/smaps_rollup";
   HostProcess process = GlanceAtHostProcess(root);
-  // The roll-up walks the page tables and is exact.
-  const Bytes exact = ReadKilobytes(rollup, "Anonymous:") + ReadKilobytes(rollup, "Swap:");
-  if (exact > 0) process.anonymous = exact;
+  process.anonymous = Anonymous(root / "proc/self");
   return process;
 }
 

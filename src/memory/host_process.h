@@ -2,6 +2,7 @@
 // and handed on, so that whatever follows from it can be tested with any other.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 
 #include "base/bytes.h"
@@ -21,6 +22,8 @@ struct HostProcess {
 
 // `root` is where /proc is looked for. What it does not say is 0.
 HostProcess ReadHostProcess(const std::filesystem::path& root = "/");
+// Of another process, as far as the system lets it be seen.
+Bytes ReadAnonymousBytes(std::int64_t process_id, const std::filesystem::path& root = "/");
 
 // The same from counters that may lag a few pages behind on each core: quick however much memory
 // there is, for who looks often.

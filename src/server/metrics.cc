@@ -18,10 +18,8 @@ double Seconds(Clock::duration duration) { return std::chrono::duration<double>(
 
 }  // namespace
 
-Metrics::Metrics(const std::string& model, const TokenEngine& engine,
-                 std::function<MemoryReport()> memory)
+Metrics::Metrics(const std::string& model, const TokenEngine& engine)
     : engine_(engine),
-      memory_(std::move(memory)),
       labels_({{"model_name", model}}),
       first_token_(AddHistogram("tonnage_time_to_first_token_seconds",
                                 "From a request's arrival to the first token of its answer",
@@ -47,6 +45,8 @@ Metrics::Metrics(const std::string& model, const TokenEngine& engine,
       kv_use_(AddGauge("tonnage_kv_usage_ratio", "Reserved pages of the KV cache, of all")),
       steps_(AddGauge("tonnage_engine_steps", "Steps that the engine has done")),
       peak_(AddGauge("tonnage_ledger_peak_bytes", "The most that was ever held")),
+      process_(AddGauge("tonnage_runner_process_id", "The process that runs the model; 0: none")),
+      crashes_(AddGauge("tonnage_runner_crashes", "How often that process has died")),
       budget_(AddGauge("tonnage_budget_bytes", "Memory that may be held, as the host is now")),
       pressure_(AddGauge("tonnage_memory_pressure",
                          "0: none, 1: caches yield, 2: new requests are refused")),
@@ -130,7 +130,7 @@ void Metrics::SetMemory(const MemoryReport& memory) {
   most_buffers_.Set(static_cast<double>(memory.budget.limit_buffers));
 }
 
-std::string Metrics::Scrape() {
+void Metrics::Refresh() {
   const EngineStatus status = engine_.status();
   const auto running = static_cast<double>(status.running);
   const auto waiting = static_cast<double>(status.waiting);
@@ -146,8 +146,26 @@ std::string Metrics::Scrape() {
   kv_use_alias_.Set(use);
   gpu_cache_alias_.Set(use);
   steps_.Set(static_cast<double>(status.steps));
-  SetMemory(memory_());
-  return prometheus::TextSerializer().Serialize(registry_.Collect());
+  SetMemory(status.memory);
+  process_.Set(static_cast<double>(status.process_id));
+  crashes_.Set(static_cast<double>(status.crashes));
+}
+
+std::string Metrics::Scrape(std::span<const std::shared_ptr<Metrics>> models) {
+  // A name may be announced only once, so the models' series go under one heading.
+  std::vector<prometheus::MetricFamily> all;
+  for (const auto& model : models) {
+    model->Refresh();
+    for (prometheus::MetricFamily& family : model->registry_.Collect()) {
+      const auto same = std::ranges::find(all, family.name, &prometheus::MetricFamily::name);
+      if (same == all.end()) {
+        all.push_back(std::move(family));
+      } else {
+        same->metric.insert(same->metric.end(), family.metric.begin(), family.metric.end());
+      }
+    }
+  }
+  return prometheus::TextSerializer().Serialize(all);
 }
 
 }  // namespace tonnage

@@ -10,8 +10,6 @@
 namespace tonnage {
 namespace {
 
-// A step takes at most seconds; one that takes this long does not end.
-constexpr std::chrono::seconds kHeartbeat{60};
 constexpr std::string_view kModelField = "model";
 
 using Respond = std::function<Result<Json>(const Json& body)>;
@@ -60,12 +58,16 @@ Status CheckFields(const Json& body, std::initializer_list<std::string_view> kno
   return {};
 }
 
+// What the body names, else the first.
+Result<std::string> ModelName(const ModelDirectory& models, const Json& body) {
+  ASSIGN_OR_RETURN(std::string name, JsonString(body, kModelField, ""));
+  return name.empty() ? models.List().front().name : name;
+}
+
 Result<std::shared_ptr<const TextEngine>> FindModel(const ModelDirectory& models,
                                                     const Json& body) {
-  ASSIGN_OR_RETURN(const std::string name, JsonString(body, kModelField, ""));
-  auto engine = models.Find(name.empty() ? models.List().front().name : name);
-  if (!engine.ok()) return engine.error().About(std::string(kModelField));
-  return engine;
+  ASSIGN_OR_RETURN(const std::string name, ModelName(models, body));
+  return models.Find(name);
 }
 
 Result<Json> Tokenize(const ModelDirectory& models, const Json& body) {
@@ -124,7 +126,8 @@ Result<PlanQuery> ParsePlanQuery(const Json& body) {
 Result<Json> Plan(const OwnContext& context, const Json& body) {
   ASSIGN_OR_RETURN(const PlanQuery query, ParsePlanQuery(body));
   RETURN_IF_ERROR(FindModel(*context.models, body));
-  return context.plan(query);
+  ASSIGN_OR_RETURN(const std::string name, ModelName(*context.models, body));
+  return context.plan(name, query);
 }
 
 // "context_tokens=8192&slots=4" as the body of a POST would have it. No name or value of a plan
@@ -144,32 +147,44 @@ Json BodyOfQuery(std::string_view query) {
   return body;
 }
 
-http::Response Ready(const OwnContext& context) {
-  if (context.draining()) return openai::ErrorResponse(Unavailable("the server is shutting down"));
-  const EngineStatus status = context.engine->status();
-  if (const Status alive = CheckHeartbeat(status, Clock::now()); !alive.ok()) {
-    return openai::ErrorResponse(alive.error());
+// Of the model that the query names, else of all of them.
+Result<Json> Ready(const OwnContext& context, const Json& query) {
+  RETURN_IF_ERROR(CheckFields(query, {kModelField}));
+  if (context.draining()) return Unavailable("the server is shutting down");
+  ASSIGN_OR_RETURN(const std::string wanted, JsonString(query, kModelField, ""));
+  if (!wanted.empty()) RETURN_IF_ERROR(context.models->Find(wanted));
+  std::int64_t running = 0, waiting = 0, free_slots = 0;
+  const TextEngine* before = nullptr;  // names of one model follow each other
+  for (const ModelCard& card : context.models->List()) {
+    ASSIGN_OR_RETURN(const auto engine, context.models->Find(card.name));
+    if ((!wanted.empty() && card.name != wanted) || engine.get() == before) continue;
+    before = engine.get();
+    const EngineStatus status = engine->engine().status();
+    const Status alive = CheckHeartbeat(status, Clock::now(), context.heartbeat);
+    if (!alive.ok()) return alive.error().In(card.name);
+    running += status.running;
+    waiting += status.waiting;
+    free_slots += status.free_slots;
   }
-  return JsonReply({{"status", "ready"},
-                    {"running", status.running},
-                    {"waiting", status.waiting},
-                    {"free_slots", status.free_slots}});
+  return Json{
+      {"status", "ready"}, {"running", running}, {"waiting", waiting}, {"free_slots", free_slots}};
 }
 
-http::Route Get(std::string path, std::function<http::Response()> reply) {
+http::Route Get(std::string path, std::function<http::Response(const http::Request&)> reply) {
   return {"GET", std::move(path),
-          [reply = std::move(reply)](const http::Request&,
+          [reply = std::move(reply)](const http::Request& request,
                                      const std::shared_ptr<http::Responder>& responder) {
-            responder->Reply(reply());
+            responder->Reply(reply(request));
           }};
 }
 
 }  // namespace
 
-Status CheckHeartbeat(const EngineStatus& status, Clock::time_point now) {
+Status CheckHeartbeat(const EngineStatus& status, Clock::time_point now,
+                      std::chrono::milliseconds heartbeat) {
   RETURN_IF_ERROR(status.health);
   const auto silent = now - status.stepped_at;
-  if (status.running + status.waiting == 0 || silent < kHeartbeat) return {};
+  if (status.running + status.waiting == 0 || silent < heartbeat) return {};
   return Unavailable("the engine has {} requests and has not stepped for {} s",
                      status.running + status.waiting,
                      std::chrono::duration_cast<std::chrono::seconds>(silent).count());
@@ -181,14 +196,17 @@ std::vector<http::Route> OwnRoutes(const OwnContext& context) {
   const auto models = context.models;
   return {
       Get("/health",
-          [] {
+          [](const http::Request&) {
             return JsonReply({{"status", "ok"}});
           }),
-      Get("/ready", [context] { return Ready(context); }),
+      Get("/ready",
+          [context](const http::Request& request) {
+            return ReplyOf(Ready(context, BodyOfQuery(request.query)));
+          }),
       Get("/metrics",
-          [metrics = context.metrics] {
+          [metrics = context.metrics](const http::Request&) {
             return http::Response{.content_type = "text/plain; version=0.0.4; charset=utf-8",
-                                  .body = metrics->Scrape()};
+                                  .body = Metrics::Scrape(metrics)};
           }),
       {"GET", "/plan",
        [handler = plan.handler](http::Request request, std::shared_ptr<http::Responder> responder) {

@@ -2,6 +2,7 @@
 // docs/serving.md says what each takes and answers.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -27,10 +28,10 @@ struct PlanQuery {
 // borrowed and outlives the routes: a job that held its own thread's owner could be the last to.
 struct OwnContext {
   std::shared_ptr<const ModelDirectory> models = nullptr;
-  const TokenEngine* engine = nullptr;
-  std::shared_ptr<Metrics> metrics = nullptr;
+  std::vector<std::shared_ptr<Metrics>> metrics = {};  // of each model
   SideJobs* jobs = nullptr;
-  std::function<Result<Json>(const PlanQuery&)> plan = {};
+  std::function<Result<Json>(const std::string& model, const PlanQuery&)> plan = {};
+  std::chrono::milliseconds heartbeat{60'000};
   std::function<bool()> draining = {};
 };
 
@@ -39,7 +40,8 @@ std::vector<http::Route> OwnRoutes(const OwnContext& context);
 // The paths among them that probes and scrapers ask.
 std::vector<std::string> ProbePaths();
 
-// Nothing while the engine is well: healthy, and idle or with a step not long ago.
-Status CheckHeartbeat(const EngineStatus& status, Clock::time_point now);
+// Nothing while the engine is well: healthy, and idle or with a step within its heartbeat.
+Status CheckHeartbeat(const EngineStatus& status, Clock::time_point now,
+                      std::chrono::milliseconds heartbeat);
 
 }  // namespace tonnage

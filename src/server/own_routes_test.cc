@@ -17,20 +17,43 @@ namespace {
 
 using testing::HasSubstr;
 
+// An engine whose process tells of its memory.
+class ReportingEngine final : public TokenEngine {
+ public:
+  explicit ReportingEngine(TokenEngine& engine) : engine_(engine) {}
+  Result<std::vector<Generation>> Start(Request request, int choices,
+                                        std::function<void()> on_event) override {
+    return engine_.Start(std::move(request), choices, std::move(on_event));
+  }
+  const ModelInfo& info() const override { return engine_.info(); }
+  const CacheSettings& cache() const override { return engine_.cache(); }
+  Quote quote() const override { return engine_.quote(); }
+  EngineStatus status() const override {
+    EngineStatus status = engine_.status();
+    status.memory = memory;
+    return status;
+  }
+
+  MemoryReport memory;
+
+ private:
+  TokenEngine& engine_;
+};
+
 class OwnRoutesTest : public testing::Test {
  protected:
   OwnRoutesTest() : engine_(ToyModel({.vocab = 256, .context_tokens = 600, .slots = 3}, backend_)) {
     auto text = OpenModelText(TONNAGE_SOURCE_DIR "/tests/golden/tiny_chat");
     EXPECT_TRUE(text.ok()) << text.error().message();
     text_engine_ = TextEngine::Make(engine_, std::move(*text)).value();
-    metrics_ = std::make_shared<Metrics>(
-        "toy", engine_, [this] { return ReportMemory(ledger_, budget_, nullptr, &watch_); });
+    metrics_ = std::make_shared<Metrics>("toy", reporting_);
     routes_ = OwnRoutes(
-        {.models = std::make_shared<OneModel>(std::vector<std::string>{"toy"}, 7, text_engine_),
-         .engine = &engine_,
-         .metrics = metrics_,
+        {.models = std::make_shared<ServedModels>(
+             std::vector<ServedModel>{{.names = {"toy", "play"}, .engine = text_engine_}}),
+         .metrics = {metrics_, std::make_shared<Metrics>("other", engine_)},
          .jobs = &jobs_,
-         .plan = [this](const PlanQuery& query) -> Result<Json> {
+         .plan = [this](const std::string& model, const PlanQuery& query) -> Result<Json> {
+           planned_ = model;
            if (before_plan_) before_plan_();
            query_ = query;
            return Json{{"plans", Json::array()}};
@@ -65,19 +88,13 @@ class OwnRoutesTest : public testing::Test {
   }
 
   ToyBackend backend_;
-  Ledger ledger_;
-  Budget budget_{1000, 40, "the test"};
-  Bytes limit_bytes_ = 1000;  // what the host leaves
-  PressureWatch watch_{budget_,
-                       [this]() -> Result<MemoryLimit> {
-                         return MemoryLimit{limit_bytes_, "the host"};
-                       },
-                       {.admissions = [](const std::optional<Error>&) {}}};
   Engine engine_;
+  ReportingEngine reporting_{engine_};
   std::shared_ptr<const TextEngine> text_engine_;
   std::shared_ptr<Metrics> metrics_;
   std::function<void()> before_plan_;
   std::optional<PlanQuery> query_;
+  std::string planned_;
   bool draining_ = false;
   SideJobs jobs_;
   std::vector<http::Route> routes_;
@@ -120,6 +137,9 @@ TEST_F(OwnRoutesTest, PlansAreAskedForInEitherWay) {
   EXPECT_EQ(Ask("GET", "/plan", "", "slots=many").status, 400);
   EXPECT_EQ(Ask("GET", "/plan", "", "slot=1&&=").status, 400);
   EXPECT_EQ(Ask("GET", "/plan").status, 200);
+  EXPECT_EQ(planned_, "toy");
+  EXPECT_EQ(Ask("GET", "/plan", "", "model=play").status, 200);
+  EXPECT_EQ(planned_, "play");
 }
 
 // A server that is taken down lets go of its routes while a job of theirs may still run.
@@ -156,21 +176,33 @@ TEST_F(OwnRoutesTest, ReadyIsNeverTrueOfADeadEngine) {
   EXPECT_EQ(Ask("GET", "/health").status, 200);
 }
 
+TEST_F(OwnRoutesTest, ReadinessIsOfTheModelThatIsAskedFor) {
+  EXPECT_EQ(Ask("GET", "/ready", "", "model=play").status, 200);
+  EXPECT_EQ(Ask("GET", "/ready", "", "model=other").status, 404);
+  EXPECT_EQ(Ask("GET", "/ready", "", "modell=play").status, 400);
+  // One model under two names is counted once.
+  EXPECT_EQ((*ParseJson(Ask("GET", "/ready").body))["free_slots"], 3);
+}
+
 TEST(Heartbeat, IsMissedOnlyByWhatHasWork) {
   const Clock::time_point now = Clock::now();
   EngineStatus status{.stepped_at = now - std::chrono::seconds(61)};
-  EXPECT_TRUE(CheckHeartbeat(status, now).ok());
+  const auto check = [&] { return CheckHeartbeat(status, now, std::chrono::seconds(60)); };
+  EXPECT_TRUE(check().ok());
   status.waiting = 1;
-  EXPECT_EQ(CheckHeartbeat(status, now).error().code(), Code::kUnavailable);
+  EXPECT_EQ(check().error().code(), Code::kUnavailable);
   status.stepped_at = now - std::chrono::seconds(59);
-  EXPECT_TRUE(CheckHeartbeat(status, now).ok());
+  EXPECT_TRUE(check().ok());
 }
 
 TEST_F(OwnRoutesTest, MetricsHaveHistogramsGaugesAndTheGatewaysNames) {
-  ledger_.Add(Owner::kPrefixCache, 77);
-  const auto held = budget_.Reserve(600);
-  limit_bytes_ = 500;
-  watch_.Sample();
+  MemoryReport& memory = reporting_.memory;
+  memory.by_owner[static_cast<size_t>(Owner::kPrefixCache)] = 77;
+  memory.peak_bytes = 77;
+  memory.budget = {.limit_bytes = 500, .limit_buffers = 40, .used_buffers = 3, .peak_buffers = 4};
+  memory.cached_buffers = 2;
+  memory.cached_bytes = 90;
+  memory.pressure = Pressure::kAdmissionsClosed;
   metrics_->OnTokens(true, 1, std::chrono::milliseconds(30));
   metrics_->OnTokens(false, 4, std::chrono::milliseconds(8));
   metrics_->OnDone({.reason = FinishReason::kLength, .usage = {.prompt_tokens = 3}},
@@ -198,17 +230,21 @@ TEST_F(OwnRoutesTest, MetricsHaveHistogramsGaugesAndTheGatewaysNames) {
         R"(tonnage_budget_bytes{model_name="toy"} 500)",
         R"(tonnage_memory_pressure{model_name="toy"} 2)",
         R"(tonnage_buffers{model_name="toy",state="live"} 1)",
-        R"(tonnage_buffers{model_name="toy",state="cached"} 0)",
-        R"(tonnage_cached_bytes{model_name="toy"} 0)",
-        R"(tonnage_buffers_peak{model_name="toy"} 1)",
+        R"(tonnage_buffers{model_name="toy",state="cached"} 2)",
+        R"(tonnage_cached_bytes{model_name="toy"} 90)",
+        R"(tonnage_buffers_peak{model_name="toy"} 4)",
         R"(tonnage_budget_buffers{model_name="toy"} 40)",
         R"(tonnage_requests_running{model_name="toy"} 1)",
         R"(vllm:num_requests_running{model_name="toy"} 1)",
         R"(vllm:num_requests_waiting{model_name="toy"} 0)",
         R"(vllm:kv_cache_usage_perc{)",
-        R"(vllm:gpu_cache_usage_perc{)"}) {
+        R"(vllm:gpu_cache_usage_perc{)",
+        R"(tonnage_slots{model_name="other"} 3)"}) {
     EXPECT_THAT(text, HasSubstr(line));
   }
+  // One heading for all models.
+  const std::string heading = "# TYPE tonnage_slots gauge";
+  EXPECT_EQ(text.find(heading), text.rfind(heading));
 }
 
 }  // namespace

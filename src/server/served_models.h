@@ -1,7 +1,7 @@
-// The directory of a server with one model, under one name or several. Immutable; safe from any
-// thread.
+// The models of a server, each under one name or several. Immutable; safe from any thread.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -11,20 +11,30 @@
 
 namespace tonnage {
 
-class OneModel final : public ModelDirectory {
+struct ServedModel {
+  // Calls back once, with what keeps the model loaded while it is held.
+  using Load = std::function<void(std::function<void(Result<std::shared_ptr<const void>>)>)>;
+
+  std::vector<std::string> names;  // at least one; the first is the one that readers should use
+  std::int64_t created_s = 0;
+  std::shared_ptr<const TextEngine> engine;
+  Dispatcher* dispatcher = nullptr;
+  Load load = {};
+};
+
+class ServedModels final : public ModelDirectory {
  public:
-  // At least one name; the first is the one that List's readers should use.
-  OneModel(std::vector<std::string> names, std::int64_t loaded_at_s,
-           std::shared_ptr<const TextEngine> engine)
-      : names_(std::move(names)), loaded_at_s_(loaded_at_s), engine_(std::move(engine)) {}
+  // At least one.
+  explicit ServedModels(std::vector<ServedModel> models) : models_(std::move(models)) {}
 
   std::vector<ModelCard> List() const override;
   Result<std::shared_ptr<const TextEngine>> Find(std::string_view name) const override;
+  void Load(std::string_view name, std::function<void(Result<ModelUse>)> done) const override;
 
  private:
-  const std::vector<std::string> names_;
-  const std::int64_t loaded_at_s_;
-  const std::shared_ptr<const TextEngine> engine_;
+  Result<const ServedModel*> Lookup(std::string_view name) const;
+
+  const std::vector<ServedModel> models_;
 };
 
 }  // namespace tonnage

@@ -47,7 +47,12 @@ void Dispatcher::Work() {
 }
 
 std::int64_t RetryAfterSeconds(const TokenEngine& engine) {
-  const double run_s = std::chrono::duration<double>(engine.status().mean_run).count();
+  const EngineStatus status = engine.status();
+  if (status.retry_after) {
+    const auto left = std::chrono::ceil<std::chrono::seconds>(*status.retry_after - Clock::now());
+    return std::clamp<std::int64_t>(left.count(), 1, 600);
+  }
+  const double run_s = std::chrono::duration<double>(status.mean_run).count();
   const auto slots = static_cast<double>(std::max<std::int64_t>(1, engine.cache().slots));
   return static_cast<std::int64_t>(std::ceil(std::clamp(run_s / slots, 1.0, 600.0)));
 }

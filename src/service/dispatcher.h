@@ -89,8 +89,9 @@ class Dispatcher {
   std::vector<std::thread> threads_;
 };
 
-// How long somebody who was told Busy should wait: until a slot of the engine is likely to be free,
-// going by how long its requests have run of late. From 1 to 600.
+// How long somebody who was told Busy or Unavailable should wait: until the model's process is
+// started again, or a slot of the engine is likely to be free, going by how long its requests have
+// run of late. From 1 to 600.
 std::int64_t RetryAfterSeconds(const TokenEngine& engine);
 
 }  // namespace tonnage

@@ -388,5 +388,32 @@ TEST_F(DispatcherTest, TheObserverHearsOfEveryToken) {
   EXPECT_EQ(counter->refusals, 1);
 }
 
+// A model whose process is to be started again.
+class AbsentEngine final : public TokenEngine {
+ public:
+  explicit AbsentEngine(Clock::time_point retry_after) { status_.retry_after = retry_after; }
+  Result<std::vector<Generation>> Start(Request, int, std::function<void()>) override {
+    return Unavailable("it is gone");
+  }
+  const ModelInfo& info() const override { return info_; }
+  const CacheSettings& cache() const override { return cache_; }
+  Quote quote() const override { return {}; }
+  EngineStatus status() const override { return status_; }
+
+ private:
+  const ModelInfo info_ = {};
+  const CacheSettings cache_ = {};
+  EngineStatus status_;
+};
+
+TEST(RetryAfter, IsWhenTheProcessIsStartedAgain) {
+  const Clock::time_point now = Clock::now();
+  EXPECT_EQ(RetryAfterSeconds(AbsentEngine(now - std::chrono::seconds(5))), 1);
+  EXPECT_EQ(RetryAfterSeconds(AbsentEngine(now + std::chrono::hours(1))), 600);
+  const std::int64_t seconds = RetryAfterSeconds(AbsentEngine(now + std::chrono::seconds(100)));
+  EXPECT_GT(seconds, 10);
+  EXPECT_LE(seconds, 100);
+}
+
 }  // namespace
 }  // namespace tonnage

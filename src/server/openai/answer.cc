@@ -195,12 +195,7 @@ void Answer::Fail(const Error& error) {
       responder_->Write("data: " + ErrorJson(error) + "\n\n");
       responder_->End();
     } else {
-      http::Response response = ErrorResponse(error);
-      if (error.code() == Code::kBusy) {
-        response.headers.emplace_back("Retry-After",
-                                      std::to_string(RetryAfterSeconds(engine_->engine())));
-      }
-      responder_->Reply(std::move(response));
+      responder_->Reply(ErrorResponse(error, engine_->engine()));
     }
   }
   CancelAll();

@@ -1,6 +1,7 @@
 #include "server/openai/errors.h"
 
 #include "base/json.h"
+#include "service/dispatcher.h"
 
 namespace tonnage::openai {
 namespace {
@@ -66,6 +67,14 @@ http::Response ErrorResponse(const Error& error) {
   // 404 is for models; a request that cannot be read is a bad one.
   const int status = error.code() == Code::kUnreadable ? 400 : HttpStatus(error.code());
   return Reply(status, ErrorJson(error));
+}
+
+http::Response ErrorResponse(const Error& error, const TokenEngine& engine) {
+  http::Response response = ErrorResponse(error);
+  if (error.code() == Code::kBusy || error.code() == Code::kUnavailable) {
+    response.headers.emplace_back("Retry-After", std::to_string(RetryAfterSeconds(engine)));
+  }
+  return response;
 }
 
 http::Response ErrorResponse(int status, std::string_view message) {

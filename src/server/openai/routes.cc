@@ -39,6 +39,13 @@ Status CheckAgainst(const TextEngine& engine, const Call& call) {
   return {};
 }
 
+// A model's file that cannot be read any more is no fault of the request's.
+Error OfTheServer(const Error& error) {
+  const Code code = error.code();
+  const bool fits = code == Code::kRefused || code == Code::kBusy || code == Code::kInternal;
+  return fits ? error : Error(Code::kUnavailable, error.message());
+}
+
 void Serve(const Context& context, Call::Kind kind, const http::Request& request,
            std::shared_ptr<http::Responder> responder) {
   const bool chat = kind == Call::Kind::kChat;
@@ -50,14 +57,22 @@ void Serve(const Context& context, Call::Kind kind, const http::Request& request
   if (const Status fits = CheckAgainst(**engine, *call); !fits.ok()) {
     return responder->Reply(ErrorResponse(fits.error()));
   }
+  const std::string name = call->model;
   const std::uint64_t high = context.random(), low = context.random();
-  const Envelope envelope{
-      .id = fmt::format("{}-{:016x}{:016x}", chat ? "chatcmpl" : "cmpl", high, low),
-      .created_s = context.unix_s(),
-      .model = call->model,
-      .fingerprint = "tonnage-" + context.version};
-  std::make_shared<Answer>(std::move(*call), envelope, std::move(*engine), std::move(responder))
-      ->Submit(*context.dispatcher);
+  Envelope envelope{.id = fmt::format("{}-{:016x}{:016x}", chat ? "chatcmpl" : "cmpl", high, low),
+                    .created_s = context.unix_s(),
+                    .model = call->model,
+                    .fingerprint = "tonnage-" + context.version};
+  const auto waiting = std::make_shared<Call>(std::move(*call));  // a function must be copyable
+  context.models->Load(name, [waiting, envelope = std::move(envelope), engine = std::move(*engine),
+                              responder = std::move(responder)](Result<ModelUse> use) {
+    if (responder->gone()) return;
+    if (!use.ok()) {
+      return responder->Reply(ErrorResponse(OfTheServer(use.error()), engine->engine()));
+    }
+    std::make_shared<Answer>(std::move(*waiting), envelope, std::move(use->engine), responder)
+        ->Submit(*use->dispatcher);
+  });
 }
 
 Json ModelJson(const ModelCard& card) {

@@ -1,5 +1,5 @@
 // OpenAI's protocol as routes of a server: /v1/chat/completions, /v1/completions, /v1/models and
-// /v1/models/{id}. Handlers only translate; the dispatcher's threads do the work.
+// /v1/models/{id}. Handlers only translate; dispatchers' threads do the work.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "server/http/message.h"
-#include "service/dispatcher.h"
 #include "service/models.h"
 
 namespace tonnage::openai {
@@ -18,7 +17,6 @@ namespace tonnage::openai {
 // What the routes stand on; its functions may be called on any thread.
 struct Context {
   std::shared_ptr<const ModelDirectory> models = nullptr;
-  Dispatcher* dispatcher = nullptr;                 // outlives the routes
   std::string version = {};                         // of the program
   std::function<std::int64_t()> unix_s = {};        // seconds since 1970
   std::function<std::uint64_t()> random = {};       // for ids

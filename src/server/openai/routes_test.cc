@@ -343,6 +343,23 @@ TEST(OpenAiRoutes, AFaultBeforeAWholeAnswerIsItsStatus) {
   EXPECT_EQ(client->so_far().status, 503);
 }
 
+TEST(OpenAiRoutes, AModelThatCannotBeLoadedSaysWhyAndWhenToTryAgain) {
+  ToyService service;
+  const auto ask = [&](Error why) {
+    service.models().FailLoads(std::move(why));
+    const http::Response response = service.Chat(Greedy(R"("max_tokens":5)"))->WaitForEnd();
+    EXPECT_THAT(response.body, HasSubstr("because"));
+    const bool retry =
+        std::any_of(response.headers.begin(), response.headers.end(),
+                    [](const auto& header) { return header.first == "Retry-After"; });
+    return std::pair(response.status, retry);
+  };
+  EXPECT_EQ(ask(Unavailable("because it died")), std::pair(503, true));
+  EXPECT_EQ(ask(Unreadable("because its file is gone")), std::pair(503, true));
+  EXPECT_EQ(ask(Busy("because many wait")), std::pair(429, true));
+  EXPECT_EQ(ask(Error(Code::kRefused, "because it is large")), std::pair(507, false));
+}
+
 TEST(OpenAiRoutes, ModelsAreListedAndShown) {
   ToyService service;
   const Json list = Body(*service.Send("GET", "/v1/models"));

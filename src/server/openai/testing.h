@@ -20,7 +20,8 @@ using http::FakeResponder;
 
 class ToyDirectory final : public ModelDirectory {
  public:
-  explicit ToyDirectory(std::shared_ptr<const TextEngine> engine) : engine_(std::move(engine)) {}
+  ToyDirectory(std::shared_ptr<const TextEngine> engine, Dispatcher* dispatcher)
+      : engine_(std::move(engine)), dispatcher_(dispatcher) {}
   std::vector<ModelCard> List() const override {
     return {{.name = "org/toy",
              .architecture = "toy",
@@ -33,9 +34,16 @@ class ToyDirectory final : public ModelDirectory {
     if (name != "org/toy") return Unreadable("no model \"{}\"; there is org/toy", name);
     return engine_;
   }
+  void Load(std::string_view, std::function<void(Result<ModelUse>)> done) const override {
+    if (load_error_) return done(*load_error_);
+    done(ModelUse{engine_, dispatcher_});
+  }
+  void FailLoads(Error error) { load_error_ = std::move(error); }
 
  private:
   const std::shared_ptr<const TextEngine> engine_;
+  Dispatcher* const dispatcher_;
+  std::optional<Error> load_error_;
 };
 
 class ToyService {
@@ -49,8 +57,8 @@ class ToyService {
     EXPECT_TRUE(made.ok()) << made.error().message();
     text_engine_ = std::move(*made);
     dispatcher_ = std::make_unique<Dispatcher>();
-    routes_ = Routes({.models = std::make_shared<ToyDirectory>(text_engine_),
-                      .dispatcher = dispatcher_.get(),
+    models_ = std::make_shared<ToyDirectory>(text_engine_, dispatcher_.get());
+    routes_ = Routes({.models = models_,
                       .version = "1.2.3",
                       .unix_s = [] { return 1'700'000'001; },
                       .random = [this] { return ++random_; },
@@ -84,6 +92,7 @@ class ToyService {
   Engine& engine() { return engine_; }
   const TextEngine& text_engine() const { return *text_engine_; }
   Dispatcher& dispatcher() { return *dispatcher_; }
+  ToyDirectory& models() { return *models_; }
   const std::string& warnings() const { return warnings_; }
 
  private:
@@ -91,6 +100,7 @@ class ToyService {
   Engine engine_;
   std::shared_ptr<const TextEngine> text_engine_;
   std::unique_ptr<Dispatcher> dispatcher_;
+  std::shared_ptr<ToyDirectory> models_;
   std::vector<http::Route> routes_;
   std::uint64_t random_ = 0;
   std::string warnings_;
