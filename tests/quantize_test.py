@@ -67,6 +67,11 @@ class Quantize(unittest.TestCase):
                                      json.loads((source / "config.json").read_text())["model_type"])
                     self.logits(target)
 
+    def test_the_config_has_the_words_that_mlx_lm_reads(self):
+        config = json.loads((self.quantize(GOLDEN / "models" / "qwen3_moe", "--bits", 8) / "config.json").read_text())
+        self.assertEqual((config["num_experts"], config["num_local_experts"]), (8, 8))
+        self.assertEqual((config["rope_theta"], config["rope_parameters"]["rope_theta"]), (10000, 10000))
+
     def test_more_bits_are_nearer(self):
         far = self.distance(self.quantize(LLAMA, "--bits", 3, "--group-size", 32, name="three"))
         near = self.distance(self.quantize(LLAMA, "--bits", 8, "--group-size", 32, name="eight"))

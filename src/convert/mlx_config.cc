@@ -31,6 +31,12 @@ void AddOlderRope(Json& config) {
   config["rope_scaling"] = rope;
 }
 
+void AddOlderExperts(Json& config) {
+  const Json* experts = JsonFind(config, "num_local_experts");
+  if (experts == nullptr || JsonFind(config, "num_experts") != nullptr) return;
+  config["num_experts"] = Json(*experts);
+}
+
 }  // namespace
 
 std::optional<DType> ConfigDType(const Json& config) {
@@ -69,6 +75,7 @@ Result<Json> MlxConfig(const OpenedModel& model, const Json& quantization) {
   }
   if (const Gguf* gguf = model.checkpoint.gguf()) RETURN_IF_ERROR(AddTokenIds(*gguf, config));
   AddOlderRope(config);
+  AddOlderExperts(config);
   if (!quantization.is_null()) {
     config["quantization"] = quantization;
     config["quantization_config"] = quantization;

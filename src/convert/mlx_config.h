@@ -12,8 +12,9 @@
 
 namespace tonnage {
 
-// The source's config, with `quantization` (null for none) in the place of its own, and RoPE in the
-// older spelling beside the newer. Unsupported where the older words cannot say it.
+// The source's config, with `quantization` (null for none) in the place of its own, and what
+// newer configs say of RoPE and experts in the older words beside the newer. Unsupported where the
+// older words cannot say it.
 Result<Json> MlxConfig(const OpenedModel& model, const Json& quantization);
 
 // What the config says that the model is computed in.
