@@ -83,6 +83,40 @@ static void test_loads_are_refused_with_a_reason(const char* folder) {
   tonnage_model_free(NULL);
 }
 
+typedef struct plans {
+  int rows;
+  tonnage_plan_row last;
+  char refusal[256];
+} plans;
+
+static int see_plan(void* user, const tonnage_plan_row* row, const char* refusal) {
+  plans* p = user;
+  EXPECT(row->size == sizeof(*row));
+  ++p->rows;
+  p->last = *row;
+  strncpy(p->refusal, refusal, sizeof(p->refusal) - 1);
+  return 0;
+}
+
+static void test_a_load_is_weighed(const char* folder) {
+  tonnage_error error = new_error();
+  plans seen = {0};
+  tonnage_model_options options = {.size = sizeof(options), .context_tokens = 64, .threads = 2};
+  EXPECT(tonnage_plan(folder, &options, see_plan, &seen, &error) == TONNAGE_OK);
+  EXPECT(seen.rows == 1 && seen.last.context_tokens == 64 && seen.last.fits == 1);
+  EXPECT(seen.refusal[0] == '\0');
+  EXPECT(seen.last.total_bytes >= seen.last.weights_bytes + seen.last.runtime_bytes);
+  EXPECT(seen.last.buffers > 4 && seen.last.buffers <= seen.last.available_buffers);
+  options.memory_limit = "100K";
+  EXPECT(tonnage_plan(folder, &options, see_plan, &seen, &error) == TONNAGE_OK);
+  EXPECT(seen.rows == 2 && seen.last.fits == 0 && seen.last.available_bytes == 100 * 1024);
+  EXPECT(strstr(seen.refusal, "allowed by memory_limit") != NULL);
+  EXPECT(tonnage_plan(folder, &options, NULL, NULL, &error) == TONNAGE_INVALID_ARGUMENT);
+  EXPECT(tonnage_plan(NULL, NULL, see_plan, &seen, &error) == TONNAGE_INVALID_ARGUMENT);
+  EXPECT(tonnage_plan("no/such/model", NULL, see_plan, &seen, &error) == TONNAGE_UNREADABLE);
+  EXPECT(seen.rows == 2);
+}
+
 static void test_wrong_sizes_are_refused(const char* folder) {
   const size_t wrong[] = {0, 1, 8, 20, sizeof(tonnage_model_options) + 8, (size_t)-8};
   for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); ++i) {
@@ -121,6 +155,15 @@ static void test_an_older_program_works(const char* folder) {
   EXPECT(memory.live_buffers == 0x5555555555555555); /* no field of its version */
   tonnage_model_free(model);
 
+  tonnage_answer_options answers;
+  memset(&answers, 0x55, sizeof(answers));
+  const size_t older = offsetof(tonnage_answer_options, stop);
+  EXPECT(tonnage_answer_options_init(&answers, older) == TONNAGE_OK);
+  EXPECT(answers.size == older && answers.repetition_penalty == 1);
+  EXPECT(answers.stop_count == 0x5555555555555555); /* no field of its version */
+  EXPECT(tonnage_answer_options_init(&answers, 13) == TONNAGE_INVALID_ARGUMENT);
+  EXPECT(tonnage_answer_options_init(NULL, sizeof(answers)) == TONNAGE_INVALID_ARGUMENT);
+
   const size_t small = offsetof(tonnage_error, message) + 16;
   error = new_error();
   error.size = small;
@@ -133,7 +176,8 @@ static void test_an_older_program_works(const char* folder) {
 static void test_answers_and_streams(const tonnage_model* model) {
   tonnage_error error = new_error();
   tonnage_answer_options options;
-  tonnage_answer_options_init(&options);
+  EXPECT(tonnage_answer_options_init(&options, sizeof(options)) == TONNAGE_OK);
+  EXPECT(options.size == sizeof(options) && options.temperature == 0.7 && options.stop == NULL);
   options.max_tokens = 30;
   options.has_seed = 1;
   options.seed = 5;
@@ -218,6 +262,7 @@ int main(int argc, char** argv) {
   if (argc != 2) return 2;
   EXPECT(tonnage_abi_version() == TONNAGE_ABI_VERSION);
   test_loads_are_refused_with_a_reason(argv[1]);
+  test_a_load_is_weighed(argv[1]);
   test_wrong_sizes_are_refused(argv[1]);
   test_an_older_program_works(argv[1]);
 

@@ -1,6 +1,6 @@
 /* Tonnage for C, and for every language that can call C: load a language model, ask it, and see
  * what it holds. The same promises as tonnage.h: what does not fit is refused with the numbers
- * before a byte is taken. No exception and no signal crosses this interface. A model may be used by
+ * before a byte is taken. No exception crosses this interface. A model may be used by
  * any number of threads at once. Strings are UTF-8 and borrowed for the call only, in both
  * directions.
  *
@@ -71,7 +71,29 @@ int64_t tonnage_model_load(const char* model, const tonnage_model_options* optio
 /* NULL does nothing. No call may be under way. */
 void tonnage_model_free(tonnage_model* model);
 
-/* tonnage_answer_options_init sets the defaults that are given here, and the size. */
+/* What a load would hold with one context. The size is the library's: read what your header has. */
+typedef struct tonnage_plan_row {
+  size_t size;
+  int64_t context_tokens;
+  int64_t weights_bytes;
+  int64_t kv_bytes;
+  int64_t arena_bytes;
+  int64_t workspace_bytes;
+  int64_t staging_bytes;
+  int64_t runtime_bytes;
+  int64_t total_bytes; /* at the worst moment */
+  int64_t available_bytes;
+  int64_t buffers;
+  int64_t available_buffers;
+  int64_t fits; /* not 0: it would be loaded */
+} tonnage_plan_row;
+/* `refusal` says why it does not fit and what would; empty where it fits. Not 0: no more rows. */
+typedef int (*tonnage_plan_visitor)(void* user, const tonnage_plan_row* row, const char* refusal);
+/* Weighs a load without reading a byte of weights: a row for the context that the options ask for,
+ * or, where they ask for none, one for 8192 tokens, twice that, and so on to the model's limit. */
+int64_t tonnage_plan(const char* model, const tonnage_model_options* options,
+                     tonnage_plan_visitor visit, void* user, tonnage_error* error);
+
 typedef struct tonnage_answer_options {
   size_t size;
   int64_t max_tokens;        /* 0: what the context leaves */
@@ -85,7 +107,8 @@ typedef struct tonnage_answer_options {
   const char* const* stop; /* the answer ends before any of these; NULL: none */
   size_t stop_count;
 } tonnage_answer_options;
-void tonnage_answer_options_init(tonnage_answer_options* options);
+/* Sets the size, which is sizeof(*options), and the defaults that are given above. */
+int64_t tonnage_answer_options_init(tonnage_answer_options* options, size_t size);
 
 enum { TONNAGE_FINISH_STOP = 0, TONNAGE_FINISH_LENGTH = 1, TONNAGE_FINISH_CANCELLED = 2 };
 

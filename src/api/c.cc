@@ -99,15 +99,13 @@ std::string Text(const char* text) { return text == nullptr ? std::string() : st
 
 // ---- Loading ------------------------------------------------------------------------------------
 
-Outcome Load(const char* name, const tonnage_model_options* options, tonnage_model** loaded) {
-  if (loaded == nullptr) return Invalid("there is no place for the loaded model");
-  *loaded = nullptr;
+Outcome ReadOptions(const char* name, const tonnage_model_options* options,
+                    tonnage::ModelOptions& wanted) {
   if (name == nullptr) return Invalid("no model is named");
   if (auto wrong = CheckSize(options, "tonnage_model_options")) return wrong;
   const tonnage_model_options given = Read(options, tonnage_model_options{});
   if (given.threads < 0 || given.threads > 1024)
     return Invalid("threads is " + std::to_string(given.threads) + ", but must be from 0 to 1024");
-  tonnage::ModelOptions wanted;
   if (given.context_tokens != 0) wanted.context_tokens = given.context_tokens;
   if (given.slots != 0) wanted.slots = given.slots;
   wanted.exact = given.exact != 0;
@@ -116,10 +114,45 @@ Outcome Load(const char* name, const tonnage_model_options* options, tonnage_mod
   wanted.buffer_limit = Text(given.buffer_limit);
   wanted.store = Text(given.store);
   if (given.progress != nullptr) {
-    wanted.on_progress = [&](std::int64_t done, std::int64_t total) {
-      return given.progress(given.progress_user, done, total) == 0;
+    wanted.on_progress = [progress = given.progress, user = given.progress_user](
+                             std::int64_t done, std::int64_t total) {
+      return progress(user, done, total) == 0;
     };
   }
+  return std::nullopt;
+}
+
+Outcome Plan(const char* name, const tonnage_model_options* options, tonnage_plan_visitor visit,
+             void* user) {
+  if (visit == nullptr) return Invalid("there is nobody to be told");
+  tonnage::ModelOptions wanted;
+  if (auto wrong = ReadOptions(name, options, wanted)) return wrong;
+  const auto rows = tonnage::LanguageModel::Plan(name, wanted);
+  if (!rows) return rows.failure();
+  for (const tonnage::PlanRow& row : *rows) {
+    const tonnage_plan_row told = {.size = sizeof(told),
+                                   .context_tokens = row.context_tokens,
+                                   .weights_bytes = row.weights,
+                                   .kv_bytes = row.kv,
+                                   .arena_bytes = row.arena,
+                                   .workspace_bytes = row.workspace,
+                                   .staging_bytes = row.staging,
+                                   .runtime_bytes = row.runtime,
+                                   .total_bytes = row.total,
+                                   .available_bytes = row.available,
+                                   .buffers = row.buffers,
+                                   .available_buffers = row.available_buffers,
+                                   .fits = row.refusal.empty() ? 1 : 0};
+    if (visit(user, &told, row.refusal.c_str()) != 0) break;
+  }
+  return std::nullopt;
+}
+
+Outcome Load(const char* name, const tonnage_model_options* options, tonnage_model** loaded) {
+  if (loaded == nullptr) return Invalid("there is no place for the loaded model");
+  *loaded = nullptr;
+  tonnage::ModelOptions wanted;
+  if (auto wrong = ReadOptions(name, options, wanted)) return wrong;
   Expected<tonnage::LanguageModel> model = tonnage::LanguageModel::Load(name, wanted);
   if (!model) return model.failure();
   *loaded = new tonnage_model{std::move(*model)};
@@ -239,8 +272,16 @@ int64_t tonnage_model_load(const char* model, const tonnage_model_options* optio
 
 void tonnage_model_free(tonnage_model* model) { delete model; }
 
-void tonnage_answer_options_init(tonnage_answer_options* options) {
-  if (options != nullptr) *options = kAnswerDefaults;
+int64_t tonnage_plan(const char* model, const tonnage_model_options* options,
+                     tonnage_plan_visitor visit, void* user, tonnage_error* error) {
+  return Call(error, [&] { return Plan(model, options, visit, user); });
+}
+
+int64_t tonnage_answer_options_init(tonnage_answer_options* options, size_t size) {
+  if (options == nullptr || !IsSize(size, sizeof(*options), 1)) return TONNAGE_INVALID_ARGUMENT;
+  options->size = size;
+  Write(options, kAnswerDefaults);
+  return TONNAGE_OK;
 }
 
 int64_t tonnage_chat(const tonnage_model* model, const tonnage_message* messages, size_t count,

@@ -4,11 +4,8 @@ namespace tonnage {
 
 MemoryReport ReportMemory(const Ledger& ledger, const Budget& budget, const Pool* pool,
                           const PressureWatch* pressure) {
-  MemoryReport report{.held_bytes = ledger.Total(),
-                      .peak_bytes = ledger.Peak(),
-                      .budget = budget.status(),
-                      .limit_source = budget.source(),
-                      .buffers_source = budget.buffers_source()};
+  MemoryReport report{
+      .held_bytes = ledger.Total(), .peak_bytes = ledger.Peak(), .budget = budget.status()};
   for (int owner = 0; owner < kOwnerCount; ++owner) {
     report.by_owner[static_cast<size_t>(owner)] = ledger.Of(static_cast<Owner>(owner));
   }

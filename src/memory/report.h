@@ -5,7 +5,6 @@
 
 #include <array>
 #include <cstdint>
-#include <string>
 
 #include "base/bytes.h"
 #include "memory/budget.h"
@@ -20,8 +19,6 @@ struct MemoryReport {
   Bytes held_bytes = 0;
   Bytes peak_bytes = 0;
   BudgetStatus budget = {};
-  std::string limit_source = {};    // of the bytes
-  std::string buffers_source = {};  // of the limit on buffers
   std::int64_t cached_buffers = 0;
   Bytes cached_bytes = 0;
   Pressure pressure = Pressure::kNone;

@@ -7,7 +7,7 @@ namespace {
 
 TEST(MemoryReport, TellsLiveFromCached) {
   Ledger ledger;
-  Budget budget(10 * kMiB, 50, "the test", "--buffer-limit");
+  Budget budget(10 * kMiB, 50, "the test");
   HostAllocator host(&ledger, &budget);
   Pool pool(host, budget);
   const auto kv = host.Allocate(Owner::kKv, kMiB);
@@ -30,8 +30,6 @@ TEST(MemoryReport, TellsLiveFromCached) {
   EXPECT_EQ(report.cached_bytes, 3 * kMiB);
   EXPECT_EQ(report.budget.limit_bytes, 5 * kMiB);
   EXPECT_EQ(report.budget.limit_buffers, 50);
-  EXPECT_EQ(report.limit_source, "another tenant");
-  EXPECT_EQ(report.buffers_source, "--buffer-limit");
   EXPECT_EQ(report.pressure, Pressure::kAdmissionsClosed);
 }
 

@@ -8,6 +8,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -56,13 +57,15 @@ class Client {
   void Send(std::string_view text) { (void)!send(socket_, text.data(), text.size(), MSG_NOSIGNAL); }
   // Reads until `end` has been seen or the server closes.
   std::string ReadUntil(std::string_view end) {
-    while (received_.find(end) == std::string::npos) {
+    size_t found = received_.find(end);
+    while (found == std::string::npos) {
       char block[4096];
       const ssize_t bytes = recv(socket_, block, sizeof(block), 0);
       if (bytes <= 0) break;
+      const size_t searched = received_.size() - std::min(received_.size(), end.size() - 1);
       received_.append(block, static_cast<size_t>(bytes));
+      found = received_.find(end, searched);
     }
-    const size_t found = received_.find(end);
     const size_t length = found == std::string::npos ? received_.size() : found + end.size();
     std::string text = received_.substr(0, length);
     received_.erase(0, length);
