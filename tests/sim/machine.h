@@ -69,16 +69,18 @@ struct Outcome {
   DoneEvent done = {};
 };
 
+inline void Take(const GenerationEvent& event, Outcome& outcome) {
+  if (const auto* token = std::get_if<TokenEvent>(&event)) {
+    outcome.tokens.push_back(token->token);
+  } else {
+    ++outcome.ends;
+    outcome.done = std::get<DoneEvent>(event);
+  }
+}
+
 inline Outcome Drain(Generation& generation) {
   Outcome outcome;
-  while (auto event = generation.Next()) {
-    if (const auto* token = std::get_if<TokenEvent>(&*event)) {
-      outcome.tokens.push_back(token->token);
-    } else {
-      ++outcome.ends;
-      outcome.done = std::get<DoneEvent>(*event);
-    }
-  }
+  while (auto event = generation.Next()) Take(*event, outcome);
   return outcome;
 }
 

@@ -2,6 +2,8 @@
 // thread at a time; the device outlives it.
 #pragma once
 
+#include <utility>
+
 #include "backend/sim/device.h"
 #include "graph/submissions.h"
 
