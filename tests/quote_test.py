@@ -89,9 +89,11 @@ class Peak(unittest.TestCase):
                                f"{name}, {slots} x {context} tokens")
 
     def test_the_process_of_a_servers_model(self):
-        for name, context, slots in (("smol135m", 512, 4), ("smol135m", 4096, 1), ("llama1b", 2048, 2)):
+        queue = ("--queue-requests", 200, "--queue-tokens", 150000)
+        for name, context, slots, more in (("smol135m", 512, 4, ()), ("smol135m", 4096, 1, ()), ("llama1b", 2048, 2, ()),
+                                           ("llama1b", 1000, 3, queue)):
             with self.subTest(shape=name, context=context):
-                self.check(probe(model(name, SHAPES[name]), "--context", context, "--slots", slots, "--runner", TONNAGE),
+                self.check(probe(model(name, SHAPES[name]), "--context", context, "--slots", slots, "--runner", TONNAGE, *more),
                            f"{name}, {slots} x {context}, runner")
 
     def test_a_full_queue_is_in_the_quote(self):

@@ -60,8 +60,9 @@ class EngineServer {
       received.clear();
       const Status exchanged = channel_.Exchange(received);
       for (wire::Message& message : received) RETURN_IF_ERROR(Handle(std::move(message)));
-      if (!exchanged.ok() && exchanged.error().code() == Code::kUnavailable) return {};
-      RETURN_IF_ERROR(exchanged);
+      if (!exchanged.ok()) {
+        return exchanged.error().code() == Code::kUnavailable ? Status() : exchanged;
+      }
       if (!health_.ok() && groups_.empty() && channel_.unsent_bytes() == 0) return health_;
       if (!received.empty()) continue;
       const auto left =

@@ -250,6 +250,7 @@ TEST_F(SupervisorTest, ARunnerThatHasWorkAndDoesNotStepIsEnded) {
 
 TEST_F(SupervisorTest, ALongStepThatComputesHasTenTimesAsLong) {
   Serve();
+  const auto answer = Start({1});
   EngineStatus status{.running = 1, .stepped_at = now_};
   const auto pass = [&](int seconds) {
     for (int i = 0; i < seconds; ++i) {
