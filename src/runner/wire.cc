@@ -251,8 +251,6 @@ void Fields(A& a, T& v) {
                        &v.budget.peak_buffers, &v.cached_buffers, &v.cached_bytes}) {
     a.Number(*number);
   }
-  a.Text(v.limit_source);
-  a.Text(v.buffers_source);
   a.Choice(v.pressure, Pressure::kAdmissionsClosed);
 }
 

@@ -54,7 +54,6 @@ Beat FullBeat() {
   beat.status.memory.by_owner[2] = 77;
   beat.status.memory.peak_bytes = 88;
   beat.status.memory.budget.limit_buffers = 99;
-  beat.status.memory.limit_source = "RAM";
   beat.status.memory.pressure = Pressure::kAdmissionsClosed;
   return beat;
 }
@@ -127,7 +126,6 @@ TEST(Wire, StatusArrivesAsItWasSent) {
   EXPECT_EQ(got.memory.by_owner[2], 77);
   EXPECT_EQ(got.memory.peak_bytes, 88);
   EXPECT_EQ(got.memory.budget.limit_buffers, 99);
-  EXPECT_EQ(got.memory.limit_source, "RAM");
   EXPECT_EQ(got.memory.pressure, Pressure::kAdmissionsClosed);
   EXPECT_TRUE(ThereAndBack(Beat{}).status.health.ok());
 }
