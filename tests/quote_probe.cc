@@ -98,7 +98,7 @@ Status Measure(TokenEngine& engine, std::int64_t process_id, const ProbeOptions&
   }
   SayLine({{"quote", quote.Total()},
            {"terms", terms},
-           {"ledger_peak", engine.status().held.peak},
+           {"ledger_peak", engine.status().memory.peak_bytes},
            {"anonymous", ReadAnonymousBytes(process_id)}});
   std::string line;
   std::getline(std::cin, line);

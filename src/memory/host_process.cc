@@ -24,11 +24,15 @@ Bytes Field(const std::filesystem::path& path, std::string_view key) {
   return ReadProcField(path, key).value_or(0) * kKiB;
 }
 
-// The roll-up walks the page tables and is exact. Counters in `status` lag behind on each core.
+Bytes AnonymousByCounters(const std::filesystem::path& process) {
+  return Field(process / "status", "RssAnon:") + Field(process / "status", "VmSwap:");
+}
+
+// The roll-up walks the page tables and is exact. Counters lag behind on each core.
 Bytes Anonymous(const std::filesystem::path& process) {
   const std::filesystem::path rollup = process / "smaps_rollup";
   const Bytes bytes = Field(rollup, "Anonymous:") + Field(rollup, "Swap:");
-  return bytes > 0 ? bytes : Field(process / "status", "RssAnon:");
+  return bytes > 0 ? bytes : AnonymousByCounters(process);
 }
 
 }  // namespace
@@ -38,8 +42,9 @@ Bytes ReadAnonymousBytes(std::int64_t process_id, const std::filesystem::path& r
 }
 
 HostProcess GlanceAtHostProcess(const std::filesystem::path& root) {
-  const std::filesystem::path status = root / "proc/self/status";
-  return {.anonymous = Field(status, "RssAnon:") + Field(status, "VmSwap:"),
+  const std::filesystem::path self = root / "proc/self";
+  const std::filesystem::path status = self / "status";
+  return {.anonymous = AnonymousByCounters(self),
           .writable = Field(status, "VmData:"),
           .mapped = Field(status, "VmSize:"),
           .thread_stack_bytes = ThreadStackBytes()};
