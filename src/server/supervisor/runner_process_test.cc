@@ -64,12 +64,13 @@ TEST_F(RunnerProcessTest, ASignalHasItsName) {
 TEST_F(RunnerProcessTest, TheSocketIsAllThatItInherits) {
   int pipe_ends[2];
   ASSERT_EQ(pipe(pipe_ends), 0);  // not close-on-exec, like a library's sockets
-  const LaunchedRunner runner =
-      Launch("echo hello >&3; read line <&3; ls /proc/$$/fd | tr '\\n' ' '");
+  const LaunchedRunner runner = Launch(
+      "echo hello >&3; read line <&3; n=0; while [ $n -lt 40 ]; do "
+      "[ -e /proc/$$/fd/$n ] && echo $n; n=$((n+1)); done");
   EXPECT_EQ(Hear(runner.socket), "hello\n");
   EXPECT_EQ(write(runner.socket, "go\n", 3), 3);
   WaitFor(*runner.process);
-  EXPECT_EQ(runner.process->LogTail(1000), "0 1 2 3 ");
+  EXPECT_EQ(runner.process->LogTail(1000), "0\n1\n2\n3");
   close(pipe_ends[0]);
   close(pipe_ends[1]);
   close(runner.socket);
@@ -84,7 +85,7 @@ TEST_F(RunnerProcessTest, KilledAtOnceEvenWhenStopped) {
   ASSERT_EQ(kill(pid, SIGSTOP), 0);
   siginfo_t info;
   ASSERT_EQ(waitid(P_PID, static_cast<id_t>(pid), &info, WSTOPPED | WNOWAIT), 0);
-  runner.process->DumpStacks();
+  EXPECT_TRUE(runner.process->DumpStacks());
   EXPECT_THAT(runner.process->LogTail(10'000), HasSubstr("state T"));
   runner.process->Kill();
   EXPECT_EQ(WaitFor(*runner.process).Describe(), "killed by SIGKILL");
