@@ -134,7 +134,8 @@ class EngineServer {
     beat_due_ = Clock::now() + beat_;
     EngineStatus status = engine_.status();
     health_ = status.health;
-    Say(wire::Beat{std::move(status)});
+    // Nor do signs of life pile up for a server that does not read.
+    if (channel_.unsent_bytes() < kMostUnsentBytes) Say(wire::Beat{std::move(status)});
   }
 
   // None of these is ever too long.
