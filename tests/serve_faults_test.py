@@ -141,7 +141,7 @@ class Faults(unittest.TestCase):
             self.assertLess(time.monotonic() - hit_at, WAIT_SECONDS, "streams without an end")
             self.assertEqual(server.get("/health")[0], 200)
             saw_unready = saw_unready or server.get("/ready")[0] == 503
-            time.sleep(0.005)
+            time.sleep(0.05)
         for stream in streams:
             error = stream.error()
             self.assertIsNotNone(error)

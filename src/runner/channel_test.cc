@@ -23,7 +23,7 @@ class ChannelTest : public testing::Test {
 
 TEST_F(ChannelTest, MessagesOfAnySizeArriveInOrder) {
   wire::Start start{.id = 1};
-  start.request.prompt.resize(1 << 20, 3);  // more than a socket takes at a time
+  start.request.prompt.assign(1 << 20, 3);  // more than a socket takes at a time
   ASSERT_TRUE(near_->Send(start).ok());
   ASSERT_TRUE(near_->Send(wire::Cancel{2}).ok());
   EXPECT_GT(near_->unsent_bytes(), size_t{4} << 20);

@@ -140,7 +140,8 @@ class EngineServer {
     EngineStatus status = engine_.status();
     health_ = status.health;
     if (memory_) status.memory = memory_();
-    Say(wire::Beat{std::move(status)});
+    // Nor do signs of life pile up for a server that does not read.
+    if (channel_.unsent_bytes() < kMostUnsentBytes) Say(wire::Beat{std::move(status)});
   }
 
   // None of these is ever too long.

@@ -388,7 +388,8 @@ void Reader::Forget(std::size_t room) {
     // A long frame leaves no long buffer behind.
     if (bytes_.capacity() > kKeptBytes) bytes_.shrink_to_fit();
   }
-  bytes_.reserve(room);  // a long frame is not copied as it grows
+  // A long frame, once it is clear that it comes, is not copied as it grows.
+  if (bytes_.size() >= kKeptBytes) bytes_.reserve(room);
 }
 
 std::uint64_t KeyOf(const Request& request) {

@@ -153,7 +153,10 @@ TEST_F(RemoteEngineTest, ACancelledAnswerFreesItsSlot) {
   backend_.control().Hold();
   Generation generation = std::move(*remote_.Start(Greedy({1}, 200)));
   generation.Cancel();
+  Generation after =
+      std::move(*remote_.Start(Greedy({2}, 1)));  // the runner has heard of it by now
   backend_.control().Resume();
+  EXPECT_EQ(ReadAll(after).done.reason, FinishReason::kLength);
   EXPECT_EQ(ReadAll(generation).done.reason, FinishReason::kCancelled);
   // Whoever hears of the end finds the slot free.
   EXPECT_EQ(remote_.status().free_slots, 2);

@@ -149,14 +149,15 @@ class ForkedRunner final : public RunnerProcess {
     return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
   }
 
-  void DumpStacks() override {
-    if (cause_) return;
+  bool DumpStacks() override {
+    if (cause_) return true;
     if (!IsStopped(pid_)) {
       kill(pid_, kStackSignal);
-      return;
+      return false;
     }
     const std::string text = DescribeThreads(pid_);
     (void)!write(log_.get(), text.data(), text.size());
+    return true;
   }
 
   std::string LogTail(std::size_t most_bytes) const override {

@@ -36,9 +36,9 @@ class RunnerProcess {
   virtual void Kill() = 0;
   // That all its threads together have used.
   virtual std::chrono::nanoseconds CpuTime() const = 0;
-  // Has the stack of every thread written to the log, soon: by the process itself, or, where it is
-  // stopped and cannot, what the system says of it.
-  virtual void DumpStacks() = 0;
+  // Has the stack of every thread written to the log: soon, by the process itself; or at once, and
+  // then it answers true, what the system says of one that is stopped and cannot.
+  virtual bool DumpStacks() = 0;
   // The last lines that it printed, at most so many bytes.
   virtual std::string LogTail(std::size_t most_bytes) const = 0;
 };

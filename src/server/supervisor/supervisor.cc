@@ -314,9 +314,10 @@ void Supervisor::Watch(Clock::time_point now) {
                                progress_.weight.empty() ? "no weight" : progress_.weight)
                  : Unavailable("stalled: no step for {} s", silent);
     Log(fmt::format("{}: runner {} {}", options_.name, process_->id(), fault_->message()));
-    process_->DumpStacks();
+    const bool written = process_->DumpStacks();
     SetState(RunnerState::kEnding);
-    return KillAt(now + kStackTime);
+    if (written) process_->Kill();
+    return KillAt(now + (written ? kEndTime : kStackTime));
   }
   if (state_ != RunnerState::kReady) return;
   {

@@ -50,7 +50,10 @@ class FakeRunnerProcess final : public RunnerProcess {
     state_->Die({.signal = 9});
   }
   std::chrono::nanoseconds CpuTime() const override { return state_->cpu_time; }
-  void DumpStacks() override { state_->dumped = true; }
+  bool DumpStacks() override {
+    state_->dumped = true;
+    return false;
+  }
   std::string LogTail(std::size_t) const override { return "its last words"; }
 
  private:
