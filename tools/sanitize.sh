@@ -3,7 +3,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-concurrent=(base memory backend/cpu engine service server/http)
+concurrent=(base memory backend/cpu backend/sim engine runner service server/http server/openai server/supervisor server)
 
 cmake --preset debug > /dev/null
 cmake --build --preset debug

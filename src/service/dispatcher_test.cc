@@ -110,6 +110,7 @@ class DispatcherTest : public testing::Test {
             ToyModel({.vocab = 256, .context_tokens = 600, .slots = 3, .queue = queue}, backend_)) {
     auto text = OpenModelText(TONNAGE_SOURCE_DIR "/tests/golden/tiny_chat");
     EXPECT_TRUE(text.ok()) << text.error().message();
+    text->chat_templates = {{"default", "{{ raise_exception('an odd role') }}"}};
     text_engine_ =
         TextEngine::Make(engine_, std::move(*text), [] { return chat::LocalTime{}; }).value();
   }
@@ -269,6 +270,59 @@ TEST_F(DispatcherTest, AListenerThatThrowsLosesItsSlotAndNothingElse) {
     thrower->WaitForEnd();
     EXPECT_EQ(thrower->done().reason, FinishReason::kError);
     EXPECT_EQ(thrower->done().error->message(), "no more");
+  }
+  const auto recorder = Submit(dispatcher, Greedy("after", 20), 3);
+  recorder->WaitForEnd();
+  EXPECT_EQ(recorder->text(2), Alone(Greedy("after", 20)));
+  ExpectAllSlotsFree();
+}
+
+// Throws at one stage of its answer, and tells when the answer is over.
+class Thrower final : public TextListener {
+ public:
+  enum class Stage { kStarted, kDelta, kDone };
+  explicit Thrower(Stage stage) : stage_(stage) {}
+
+  void OnStarted(std::span<const TokenId>) override { ThrowAt(Stage::kStarted); }
+  void OnDelta(int, TextDelta) override { ThrowAt(Stage::kDelta); }
+  void OnDone(int, const TextDone&) override {
+    over_.set_value();  // a second end would throw here and fail the test
+    ThrowAt(Stage::kDone);
+  }
+  void OnRefused(const Error&) override { over_.set_value(); }
+  bool Ready(const std::function<void()>&) override { return true; }
+  void WaitForEnd() {
+    ASSERT_EQ(over_.get_future().wait_for(std::chrono::seconds(60)), std::future_status::ready);
+  }
+
+ private:
+  void ThrowAt(Stage stage) const {
+    if (stage == stage_) throw std::runtime_error("no more");
+  }
+
+  const Stage stage_;
+  std::promise<void> over_;
+};
+
+// More of each than there are slots: one that was not given back would block whatever comes after.
+TEST_F(DispatcherTest, AFailureAtAnyStageGivesEverythingBack) {
+  Dispatcher dispatcher;
+  TextRequest raises = Greedy("", 5);
+  raises.messages = Json::array({{{"role", "user"}, {"content", "Hi"}}});
+  TextRequest no_token = Greedy("", 5);
+  no_token.prompt_ids = {1 << 30};
+  for (int round = 0; round < 5; ++round) {
+    for (const TextRequest& bad : {raises, no_token, Greedy("too long", 5000)}) {
+      const auto recorder = Submit(dispatcher, bad);
+      recorder->WaitForEnd();
+      EXPECT_TRUE(recorder->refused().has_value());
+    }
+    for (const auto stage :
+         {Thrower::Stage::kStarted, Thrower::Stage::kDelta, Thrower::Stage::kDone}) {
+      const auto thrower = std::make_shared<Thrower>(stage);
+      dispatcher.Submit(text_engine_, Greedy("throw", 20), 1, thrower);
+      thrower->WaitForEnd();
+    }
   }
   const auto recorder = Submit(dispatcher, Greedy("after", 20), 3);
   recorder->WaitForEnd();
