@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One model in several storage forms: size, perplexity and an answer of each.
+"""One model in several storage forms: size, perplexity and an answer (in exact precision) of each.
 
     bench/forms.py MODEL.gguf [--tonnage build/tonnage] [--windows 8] [--precision fast] [--json FILE]
 
@@ -72,7 +72,8 @@ def main():
                 model = pathlib.Path(folder) / str(i)
                 subprocess.run([args.tonnage, "quantize", str(args.model), str(model), *options], check=True,
                                stderr=subprocess.DEVNULL)
-            answer = subprocess.run([args.tonnage, "run", str(model), QUESTION, "--temperature", "0", "--max-tokens", "24"],
+            answer = subprocess.run([args.tonnage, "run", str(model), QUESTION, "--temperature", "0", "--max-tokens", "24",
+                                     "--precision", "exact"],
                                     capture_output=True, text=True, check=True).stdout.strip().split("\n")[0]
             rows.append({"form": name, "bytes": size(model), "perplexity": perplexity(args.tonnage, model, windows, args.precision),
                          "answer": answer})
