@@ -1,13 +1,14 @@
 """The memory that a load takes at its highest, and how fast it is, for every storage mode: load_peak.py TONNAGE
-[--gigabytes 2] [--modes MODE...] [--folder DIR] [--slack-mib 32] [--json OUT]   (needs: pip install numpy)
+[--gigabytes 2] [--modes MODE...] [--folder DIR] [--slack-mib 32] [--repeat 3] [--json OUT]   (needs: pip install numpy)
 
 For each mode a checkpoint of random weights is written (random_checkpoint.py), read once so that it lies in the page cache,
 and loaded for a single token. The peak of the process's resident memory, mapped file pages included, must not exceed
 weights + one layer + 5% of the weights, beside cache, arena, workspace and staging, as the plan prices them, and a fixed
 slack for the program itself. The rate is the checkpoint's bytes over the time of the whole command, beside the rate at which
-read() takes the same file from the page cache on one thread.
+read() takes the same file from the page cache on one thread: the median of several runs after one that does not count, since a
+virtual machine may have to ask its host for the memory first.
 """
-import argparse, json, os, shutil, subprocess, sys, tempfile, time
+import argparse, json, os, shutil, statistics, subprocess, sys, tempfile, time
 from pathlib import Path
 
 MODES = ["float32", "float16", "bfloat16", "affine-2-64", "affine-3-64", "affine-4-64", "affine-5-64", "affine-6-64", "affine-8-64",
@@ -37,7 +38,7 @@ def run(command, stdin):
     return time.perf_counter() - begin, usage.ru_maxrss * 1024
 
 
-def measure(program, mode, gigabytes, folder, slack):
+def measure(program, mode, gigabytes, folder, slack, repeat):
     model = folder / mode
     subprocess.run([sys.executable, str(GENERATOR), mode, str(model), "--gigabytes", str(gigabytes)], check=True)
     file = model / "model.safetensors"
@@ -48,7 +49,10 @@ def measure(program, mode, gigabytes, folder, slack):
     row = plan["plans"][0]
     weights = row["weights_bytes"]
     beside = sum(row[key] for key in ("kv_bytes", "arena_bytes", "workspace_bytes", "staging_bytes"))
-    seconds, peak = run([program, "logits", str(model), "--out", str(model / "out"), *settings], "[1]\n")
+    command = [program, "logits", str(model), "--out", str(model / "out"), *settings]
+    runs = [run(command, "[1]\n") for _ in range(repeat + 1)]
+    seconds = statistics.median(seconds for seconds, _ in runs[1:])
+    peak = max(peak for _, peak in runs)
     layers = json.loads((model / "config.json").read_text())["num_hidden_layers"]
     limit = weights * 1.05 + weights / layers + beside + slack
     file_bytes = file.stat().st_size
@@ -64,13 +68,14 @@ def main():
     parser.add_argument("--modes", nargs="+", default=MODES)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--slack-mib", type=float, default=32)
+    parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     results = []
     print(f"{'mode':14} {'file':>8} {'weights':>8} {'peak':>8} {'limit':>8}  {'load':>10} {'read()':>10}   (MiB, MB/s)")
     with tempfile.TemporaryDirectory(dir=args.folder) as folder:
         for mode in args.modes:
-            r = measure(args.program, mode, args.gigabytes, Path(folder), args.slack_mib * 2**20)
+            r = measure(args.program, mode, args.gigabytes, Path(folder), args.slack_mib * 2**20, args.repeat)
             results.append(r)
             mib = [r[key] / 2**20 for key in ("file_bytes", "weights_bytes", "peak_bytes", "limit_bytes")]
             good = "ok" if r["peak_bytes"] <= r["limit_bytes"] else "TOO MUCH"

@@ -158,7 +158,7 @@ class Server::Impl {
     const auto wait = [&]() -> Status {
       acceptor.async_accept(asio::any_io_executor(asio::make_strand(io_)),
                             [this, &acceptor](error_code error, auto socket) {
-                              Accepted(acceptor, error, std::move(socket));
+                              this->Accepted(acceptor, error, std::move(socket));
                             });
       return {};
     };
