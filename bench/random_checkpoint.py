@@ -65,27 +65,32 @@ def size(tensor):
     return SIZES[tensor[1]] * int(np.prod(tensor[2]))
 
 
+def filling(name, kind):
+    """What a tensor is filled with, again and again. No float is made infinite or not a number: the exponents stay small."""
+    if name.endswith(".scales") and kind == "U8":
+        return np.full(1 << 20, 0x38, np.uint8)
+    if kind in ("F32", "F16", "BF16"):
+        values = (np.random.default_rng(1).standard_normal(1 << 22) * 0.02).astype(np.float16 if kind == "F16" else np.float32)
+        return (values.view(np.uint16)[1::2].copy() if kind == "BF16" else values).view(np.uint8)
+    noise = np.random.default_rng(0).integers(0, 256, 1 << 24, dtype=np.uint8)
+    return noise & 0x77 if kind == "F8_E4M3" else noise
+
+
 def write(path, tensors):
     header, at = {}, 0
     for tensor in tensors:
         header[tensor[0]] = {"dtype": tensor[1], "shape": tensor[2], "data_offsets": [at, at + size(tensor)]}
         at += size(tensor)
     text = json.dumps(header).encode()
-    noise = np.random.default_rng(0).integers(0, 256, 1 << 24, dtype=np.uint8)
-    # No float is made infinite or not a number: the exponents stay small.
-    numbers = {"F32": np.float32, "F16": np.float16}
+    fillings = {}
     with open(path, "wb") as out:
         out.write(struct.pack("<Q", len(text)) + text)
         for tensor in tensors:
             left = size(tensor)
-            if tensor[1] in numbers:
-                block = (np.random.default_rng(1).standard_normal(1 << 22) * 0.02).astype(numbers[tensor[1]]).view(np.uint8)
-            elif tensor[1] == "BF16":
-                block = (np.random.default_rng(1).standard_normal(1 << 22) * 0.02).astype(np.float32).view(np.uint16)[1::2].copy().view(np.uint8)
-            elif tensor[0].endswith(".scales"):
-                block = np.full(1 << 20, 0x38 if tensor[1] == "U8" else 1, np.uint8)
-            else:
-                block = noise & 0x77 if tensor[1] == "F8_E4M3" else noise
+            key = tensor[0].rsplit(".", 1)[-1], tensor[1]
+            if key not in fillings:
+                fillings[key] = filling(*tensor[:2])
+            block = fillings[key]
             while left > 0:
                 out.write(block[:left].data)
                 left -= min(left, block.size)
