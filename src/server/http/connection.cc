@@ -1,6 +1,5 @@
 #include "server/http/connection.h"
 
-#include <fmt/format.h>
 #include <sys/socket.h>
 
 #include <boost/asio/bind_executor.hpp>
@@ -10,13 +9,14 @@
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http.hpp>
-#include <charconv>
 #include <chrono>
 #include <deque>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <type_traits>
+
+#include "server/http/framing.h"
 
 namespace tonnage::http {
 namespace {
@@ -28,42 +28,6 @@ using error_code = boost::system::error_code;
 
 // How long a client that was refused may go on sending.
 constexpr std::int64_t kLingerMs = 2'000;
-
-// The path of a target, percent-decoded; nothing when an escape is malformed.
-std::optional<std::string> DecodePath(std::string_view target) {
-  std::string path;
-  for (size_t i = 0; i < target.size(); ++i) {
-    if (target[i] != '%') {
-      path += target[i];
-      continue;
-    }
-    unsigned value = 0;
-    const char* digits = target.data() + i + 1;
-    if (i + 2 >= target.size() ||
-        std::from_chars(digits, digits + 2, value, 16).ptr != digits + 2) {
-      return std::nullopt;
-    }
-    path += static_cast<char>(value);
-    i += 2;
-  }
-  return path;
-}
-
-std::string Head(const Response& response, bool keep_alive, std::optional<size_t> length) {
-  const auto status = beast::http::int_to_status(static_cast<unsigned>(response.status));
-  std::string head =
-      fmt::format("HTTP/1.1 {} {}\r\nContent-Type: {}\r\n", response.status,
-                  std::string(beast::http::obsolete_reason(status)), response.content_type);
-  for (const auto& [key, value] : response.headers) head += fmt::format("{}: {}\r\n", key, value);
-  head += length ? fmt::format("Content-Length: {}\r\n", *length)
-                 : std::string("Transfer-Encoding: chunked\r\n");
-  head += keep_alive ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n";
-  return head;
-}
-
-std::string Chunk(std::string_view piece) {
-  return fmt::format("{:x}\r\n{}\r\n", piece.size(), piece);
-}
 
 // The HTTP status and message of a parse failure.
 std::pair<int, std::string> Describe(const error_code& error) {
