@@ -50,6 +50,9 @@ struct StepInputs {
   std::span<const std::int32_t> positions;   // [rows]
   std::span<const std::int32_t> slots;       // [rows], which cache slot each row belongs to
   std::span<const std::int32_t> logit_rows;  // [logit rows], which rows' logits are wanted, rising
+  // The first so many rows are tokens that were generated; the rest belong to prompts, which a
+  // device may multiply in another way.
+  std::int64_t decode_rows = 0;
   // [slots, pages per slot of a full layer]: physical page of each slot's n-th page; -1 where none
   // is reserved yet. Window layers have a fixed ring a slot and no table.
   std::span<const std::int32_t> page_table;

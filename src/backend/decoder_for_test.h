@@ -100,7 +100,8 @@ struct DecoderModel {
   }
 
   // The step's logits, one row a token.
-  Result<std::vector<float>> TryStep(const std::vector<Slice>& slices) {
+  Result<std::vector<float>> TryStep(const std::vector<Slice>& slices,
+                                     std::int64_t decode_rows = 0) {
     std::vector<std::int32_t> tokens, positions, slots, logit_rows;
     for (const Slice& slice : slices) {
       for (size_t i = 0; i < slice.tokens.size(); ++i) {
@@ -114,13 +115,14 @@ struct DecoderModel {
                                                                  .positions = positions,
                                                                  .slots = slots,
                                                                  .logit_rows = logit_rows,
+                                                                 .decode_rows = decode_rows,
                                                                  .page_table = page_table}));
     RETURN_IF_ERROR(runner.Wait(event));
     const std::span<const float> logits = program->logits();
     return std::vector<float>(logits.begin(), logits.end());
   }
-  std::vector<float> Step(const std::vector<Slice>& slices) {
-    auto logits = TryStep(slices);
+  std::vector<float> Step(const std::vector<Slice>& slices, std::int64_t decode_rows = 0) {
+    auto logits = TryStep(slices, decode_rows);
     EXPECT_TRUE(logits.ok()) << logits.error().message();
     return logits.ok() ? *std::move(logits) : std::vector<float>();
   }

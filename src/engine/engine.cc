@@ -256,10 +256,12 @@ void Engine::FillInputs() {
   positions_.clear();
   slots_.clear();
   logit_rows_.clear();
+  decode_rows_ = 0;
   for (const Slice& slice : slices_) {
     const internal::Sequence& sequence = *running_[static_cast<size_t>(slice.sequence)];
     const auto tokens = sequence.Tokens(slice.first, slice.rows);
     tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
+    decode_rows_ += slice.decodes ? slice.rows : 0;
     for (std::int64_t row = 0; row < slice.rows; ++row) {
       positions_.push_back(static_cast<std::int32_t>(slice.first + row));
       slots_.push_back(sequence.slot());
@@ -287,6 +289,7 @@ Status Engine::Submit() {
                                                             .positions = positions_,
                                                             .slots = slots_,
                                                             .logit_rows = logit_rows_,
+                                                            .decode_rows = decode_rows_,
                                                             .page_table = pages_.table()}));
   return model_.backend->Wait(event);
 }

@@ -16,16 +16,17 @@ void PlanStep(std::span<const SequenceState> sequences, const SchedulerLimits& l
     // A prompt's last row waits for a step that has room for its logits.
     if (logit_rows > logit_rows_left) logit_rows = 0, --rows;
     if (rows <= 0) return;
-    slices.push_back({static_cast<std::int32_t>(index), sequence.computed, rows, logit_rows});
+    slices.push_back({static_cast<std::int32_t>(index), sequence.computed, rows, logit_rows,
+                      sequence.decodes()});
     rows_left -= rows;
     logit_rows_left -= logit_rows;
   };
   // Two passes, so that however long the prompts, every stream gets its token in every step.
   for (size_t i = 0; i < sequences.size(); ++i) {
-    if (sequences[i].pending() == 1) take(i, std::min<std::int64_t>(1, rows_left));
+    if (sequences[i].decodes()) take(i, std::min<std::int64_t>(1, rows_left));
   }
   for (size_t i = 0; i < sequences.size() && rows_left > 0; ++i) {
-    if (sequences[i].pending() > 1) {
+    if (sequences[i].pending() > 0 && !sequences[i].decodes()) {
       take(i, std::min({sequences[i].pending(), limits.slice_rows, rows_left}));
     }
   }

@@ -36,6 +36,18 @@ TEST(Scheduler, DecodeRowsFirstThenTheOldestPrompt) {
   EXPECT_EQ(Plan(sequences, kLimits), expected);
 }
 
+// However a prompt is cut, its last row is a prompt's.
+TEST(Scheduler, ARowOfAPromptDoesNotDecode) {
+  std::vector<Slice> slices;
+  PlanStep(std::vector<SequenceState>{{.known = 9, .computed = 8, .prompt = 9},
+                                      {.known = 9, .computed = 8, .prompt = 8}},
+           kLimits, slices);
+  const std::vector<Slice> expected = {{1, 8, 1, 1}, {0, 8, 1, 1}};
+  EXPECT_EQ(slices, expected);
+  EXPECT_TRUE(slices[0].decodes);
+  EXPECT_FALSE(slices[1].decodes);
+}
+
 TEST(Scheduler, ThePromptsLastSliceAsksForLogits) {
   const std::vector<Slice> expected = {{0, 10, 5, 1}, {1, 0, 7, 0}};
   EXPECT_EQ(Plan({{.known = 15, .computed = 10}, {.known = 9, .computed = 0}}, kLimits), expected);

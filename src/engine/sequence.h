@@ -47,7 +47,7 @@ class Sequence final : public EventSource {
   std::int32_t slot() const { return reservation_->slot(); }
   Clock::time_point begun_at() const { return *begun_at_; }
   SequenceState state() const {
-    return {static_cast<std::int64_t>(tokens_.size()), computed_, evaluates()};
+    return {static_cast<std::int64_t>(tokens_.size()), computed_, prompt_tokens_, evaluates()};
   }
   // [rows], from position `first`.
   std::span<const std::int32_t> Tokens(std::int64_t first, std::int64_t rows) const;

@@ -15,7 +15,8 @@ namespace {
 // Every level of instructions that this processor has, and the references.
 std::vector<CpuBackendOptions> AllOptions() {
   std::vector<CpuBackendOptions> all = {
-      {.features = CpuFeatures::Detect(), .threads = 2, .kernel = "reference"}};
+      {.features = CpuFeatures::Detect(), .threads = 2, .kernel = "reference"},
+      {.features = CpuFeatures::Detect(), .threads = 3, .kernel = "prompt_portable"}};
   int threads = 0;
   for (const char* level : {"portable", "avx2", "avx512", "vnni", "amx"}) {
     all.push_back(
@@ -78,6 +79,27 @@ TEST(CpuBackend, SlicesCompanyAndThreadsChangeNoBit) {
       }
     }
   }
+}
+
+// A step of both kinds gives each row what a step of its kind alone gives it.
+TEST(CpuBackend, RowsThatDecodeAndRowsOfPromptsTakeTheirOwnKernels) {
+  const CpuFeatures none;
+  Decoder both({.features = none, .threads = 2, .kernel = "prompt_portable"});
+  Decoder one({.features = none, .threads = 2});
+  for (Decoder* decoder : {&both, &one}) {
+    decoder->spec.precision = Precision::kFast;
+    ASSERT_TRUE(decoder->Load().ok());
+  }
+  const Slice decode{0, 0, RandomTokens(1, 5)}, prompt{1, 0, RandomTokens(40, 6)};
+  const std::vector<float> decoded = one.Step({decode}), prompted = both.Step({prompt});
+  EXPECT_NE(both.Step({decode}), decoded) << "a prompt of one row takes the kernel for prompts";
+  EXPECT_NE(one.Step({prompt}), prompted);
+
+  std::vector<float> expected = decoded;
+  expected.insert(expected.end(), prompted.begin(), prompted.end());
+  EXPECT_EQ(both.Step({decode, prompt}, 1), expected);
+  EXPECT_FALSE(both.TryStep({decode}, 2).ok());
+  EXPECT_FALSE(both.TryStep({decode}, -1).ok());
 }
 
 TEST(CpuBackend, PriceIsWhatIsAllocated) {

@@ -1,6 +1,7 @@
 #include "backend/host/launch.h"
 
 #include <algorithm>
+#include <array>
 
 namespace tonnage {
 namespace {
@@ -20,6 +21,18 @@ bool AllApart(const std::vector<RowSpan>& a, const std::vector<RowSpan>& b) {
   return std::ranges::all_of(a, [&](const RowSpan& x) {
     return std::ranges::all_of(b, [&](const RowSpan& y) { return Apart(x, y); });
   });
+}
+
+// Calls multiply(kernel, first, rows) for the rows that decode and for those of prompts, or once for
+// all where the weight has one kernel.
+template <typename Function>
+void RunByKind(const PackedWeight& weight, const StepSize& size, Extent extent,
+               Function&& multiply) {
+  const std::int64_t rows = size.RowsOf(extent);
+  const bool is_split = weight.prompt_kernel != nullptr;
+  const std::int64_t decoded = is_split ? size.DecodeRowsOf(extent) : rows;
+  if (decoded > 0) multiply(*weight.kernel, 0, decoded);
+  if (decoded < rows) multiply(*weight.prompt_kernel, decoded, rows - decoded);
 }
 
 }  // namespace
@@ -54,18 +67,48 @@ void RowGroup::Run(const StepSize& size, ThreadPool& pool) {
 
 LinearLaunch::LinearLaunch(Extent extent, const float* x, std::vector<MatmulOutput> outputs,
                            std::span<std::uint8_t> scratch)
-    : extent_(extent), outputs_(std::move(outputs)), scratch_(scratch) {
-  args_ = {.x = x, .k = outputs_[0].weight->k, .outputs = outputs_};
+    : extent_(extent), x_(x), outputs_(std::move(outputs)), scratch_(scratch) {}
+
+template <typename Kernel>
+void LinearLaunch::Multiply(const Kernel& kernel, std::int64_t first, std::int64_t rows,
+                            ThreadPool& pool) {
+  std::array<MatmulOutput, kMaxMatmulOutputs> outputs;
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    outputs[i] = outputs_[i];
+    outputs[i].y += first * outputs_[i].weight->n;
+  }
+  const std::int64_t k = outputs_[0].weight->k;
+  kernel.run({.x = x_ + first * k,
+              .rows = rows,
+              .k = k,
+              .outputs = std::span(outputs).first(outputs_.size())},
+             scratch_, pool);
 }
 
 void LinearLaunch::Run(const StepSize& size, ThreadPool& pool) {
-  args_.rows = size.RowsOf(extent_);
-  outputs_[0].weight->kernel->run(args_, scratch_, pool);
+  const PackedWeight& weight = *outputs_[0].weight;
+  RunByKind(weight, size, extent_, [&](const auto& kernel, std::int64_t first, std::int64_t rows) {
+    Multiply(kernel, first, rows, pool);
+  });
+}
+
+template <typename Kernel>
+void ExpertLinearLaunch::Multiply(const Kernel& kernel, std::int64_t first, std::int64_t rows,
+                                  ThreadPool& pool) {
+  ExpertMatmulArgs args = args_;
+  const std::int64_t pairs = first * args.top_k;
+  args.rows = rows;
+  args.x += (args.input_per_expert ? pairs : first) * args.weight->k;
+  args.ids += pairs;
+  args.y += pairs * args.weight->n;
+  kernel.run_experts(args, scratch_, pool);
 }
 
 void ExpertLinearLaunch::Run(const StepSize& size, ThreadPool& pool) {
-  args_.rows = size.RowsOf(extent_);
-  args_.weight->kernel->run_experts(args_, scratch_, pool);
+  RunByKind(*args_.weight, size, extent_,
+            [&](const auto& kernel, std::int64_t first, std::int64_t rows) {
+              Multiply(kernel, first, rows, pool);
+            });
 }
 
 void AttentionLaunch::Run(const StepSize& size, ThreadPool& pool) {

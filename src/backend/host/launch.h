@@ -14,12 +14,17 @@
 
 namespace tonnage {
 
-// How many rows this step has.
+// How many rows this step has. Those that decode stand before those of prompts.
 struct StepSize {
   std::int64_t rows = 0;
   std::int64_t logit_rows = 0;
+  std::int64_t decode_rows = 0;
+  std::int64_t decode_logit_rows = 0;
   std::int64_t RowsOf(Extent extent) const {
     return extent == Extent::kStepRows ? rows : logit_rows;
+  }
+  std::int64_t DecodeRowsOf(Extent extent) const {
+    return extent == Extent::kStepRows ? decode_rows : decode_logit_rows;
   }
 };
 
@@ -81,7 +86,7 @@ class RowGroup final : public Launch {
   double row_cost_ = 0.0;
 };
 
-// Matrices that share an input and a kernel.
+// Matrices that share an input and their kernels.
 class LinearLaunch final : public Launch {
  public:
   LinearLaunch(Extent extent, const float* x, std::vector<MatmulOutput> outputs,
@@ -90,8 +95,12 @@ class LinearLaunch final : public Launch {
 
  private:
   Extent extent_;
+  // Rows [first, first + rows) of the step.
+  template <typename Kernel>
+  void Multiply(const Kernel& kernel, std::int64_t first, std::int64_t rows, ThreadPool& pool);
+
+  const float* x_;  // [rows, k]
   std::vector<MatmulOutput> outputs_;
-  MatmulArgs args_;
   std::span<std::uint8_t> scratch_;
 };
 
@@ -102,6 +111,9 @@ class ExpertLinearLaunch final : public Launch {
   void Run(const StepSize& size, ThreadPool& pool) override;
 
  private:
+  template <typename Kernel>
+  void Multiply(const Kernel& kernel, std::int64_t first, std::int64_t rows, ThreadPool& pool);
+
   Extent extent_;
   ExpertMatmulArgs args_;
   std::span<std::uint8_t> scratch_;

@@ -140,16 +140,16 @@ class Lowering {
     Add(MakeRowLaunch(node, args, kUnpackCost, tonnage::Embed));
   }
 
-  // Outputs whose weights chose the same kernel share one launch.
+  // Outputs whose weights chose the same kernels share one launch.
   void Linear(const Node& node) {
     std::vector<bool> done(node.outputs.size());
     for (size_t first = 0; first < node.outputs.size(); ++first) {
       if (done[first]) continue;
-      const MatmulKernel* kernel = weights_.Matrix(node.weights[2 * first]).kernel;
+      const PackedWeight& leader = weights_.Matrix(node.weights[2 * first]);
       std::vector<MatmulOutput> outputs;
       for (size_t i = first; i < node.outputs.size(); ++i) {
         const PackedWeight& weight = weights_.Matrix(node.weights[2 * i]);
-        if (weight.kernel != kernel) continue;
+        if (weight.kernel != leader.kernel || weight.prompt_kernel != leader.prompt_kernel) continue;
         done[i] = true;
         outputs.push_back({.weight = &weight,
                            .bias = weights_.Vector(node.weights[2 * i + 1]),

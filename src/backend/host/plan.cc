@@ -44,6 +44,8 @@ Result<WeightPlace> PlanWeight(const WeightSpec& spec, const Format& format, Pre
   if (spec.shape.rank() == 3) place.experts = spec.shape[0];
   place.kernel =
       &SelectMatmul(format, place.n, place.k, precision, kernels.features, kernels.forced);
+  place.prompt_kernel = SelectPromptMatmul(*place.kernel, format, place.n, place.k, precision,
+                                           kernels.features, kernels.forced);
   place.matrix_bytes = place.kernel->packed_bytes(format, place.n, place.k);
   return place;
 }
@@ -66,6 +68,14 @@ bool SameTable(const RopeAttrs& a, const RopeAttrs& b) {
   return a.inverse_frequency == b.inverse_frequency && a.magnitude == b.magnitude;
 }
 
+// What a matrix's kernels need for so many rows, or (row, expert) pairs.
+Bytes MatmulScratchBytes(const WeightPlace& place, std::int64_t rows, int threads) {
+  const Bytes bytes = place.kernel->workspace_bytes(rows, place.k, place.experts);
+  if (place.prompt_kernel == nullptr) return bytes;
+  return std::max(bytes,
+                  place.prompt_kernel->workspace_bytes(rows, place.k, place.experts, threads));
+}
+
 // What a node's kernel needs beside its operands.
 Bytes ScratchBytes(const ProgramSpec& spec, const Node& node, const WeightPlan& weights,
                    const KernelSet& kernels, int threads) {
@@ -75,14 +85,14 @@ Bytes ScratchBytes(const ProgramSpec& spec, const Node& node, const WeightPlan& 
     Bytes bytes = 0;
     for (size_t i = 0; i < node.weights.size(); i += 2) {
       const WeightPlace& place = weights.places[static_cast<size_t>(node.weights[i].id)];
-      bytes = std::max(bytes, place.kernel->workspace_bytes(rows, place.k, 1));
+      bytes = std::max(bytes, MatmulScratchBytes(place, rows, threads));
     }
     return bytes;
   }
   if (node.op == Op::kExpertLinear) {
     const auto& attrs = std::get<ExpertLinearAttrs>(node.attrs);
     const WeightPlace& place = weights.places[static_cast<size_t>(node.weights[0].id)];
-    return place.kernel->workspace_bytes(rows * attrs.top_k, place.k, place.experts);
+    return MatmulScratchBytes(place, rows * attrs.top_k, threads);
   }
   if (node.op == Op::kAttention) {
     return kernels.attention->workspace_bytes(

@@ -1,5 +1,7 @@
 #include "backend/host/program.h"
 
+#include <algorithm>
+
 #include "backend/host/launch_list.h"
 #include "base/check.h"
 
@@ -43,7 +45,11 @@ Result<Event> HostProgram::Submit(const StepInputs& inputs) {
   RETURN_IF_ERROR(checker_.Check(inputs));
   CopyInputs(inputs, plan_.workspace, buffers_.workspace.data());
   size_ = {.rows = static_cast<std::int64_t>(inputs.tokens.size()),
-           .logit_rows = static_cast<std::int64_t>(inputs.logit_rows.size())};
+           .logit_rows = static_cast<std::int64_t>(inputs.logit_rows.size()),
+           .decode_rows = inputs.decode_rows,
+           .decode_logit_rows =
+               std::ranges::lower_bound(inputs.logit_rows, inputs.decode_rows) -
+               inputs.logit_rows.begin()};
   Prepare(inputs);
   last_ = queue_.Push(*this);
   return last_;

@@ -46,6 +46,10 @@ Status StepInputChecker::CheckSizes(const StepInputs& inputs) const {
     return InvalidArgument("a step of {} tokens, but {} positions and {} slots", rows,
                            inputs.positions.size(), inputs.slots.size());
   }
+  if (inputs.decode_rows < 0 || inputs.decode_rows > rows) {
+    return InvalidArgument("{} of the step's {} rows decode: 0 to {} are possible",
+                           inputs.decode_rows, rows, rows);
+  }
   const std::int64_t entries = bounds_.slots * bounds_.pages_per_slot;
   if (static_cast<std::int64_t>(inputs.page_table.size()) != entries && entries > 0) {
     return InvalidArgument("a page table of {} entries instead of {} slots of {} pages",

@@ -22,6 +22,7 @@ Result<std::unique_ptr<HostWeightStore>> HostWeightStore::Make(const Graph& grap
     const WeightPlace& place = store->plan_.places[id];
     store->names_.push_back(graph.weights[id].name);
     store->packed_.push_back({.kernel = place.kernel,
+                              .prompt_kernel = place.prompt_kernel,
                               .format = place.format,
                               .experts = place.experts,
                               .n = place.n,

@@ -26,7 +26,7 @@ namespace {
 #include "kernels/matmul/multiply.inc"
 }  // namespace
 
-const TileVariant kExactAvx2 = {4, RowBytesOf, Prepare, Multiply};
+const TileVariant kExactAvx2 = {{1, 4, RowBytesOf, Prepare}, Multiply};
 
 }  // namespace tonnage
 

@@ -26,7 +26,7 @@ namespace {
 #include "kernels/matmul/multiply.inc"
 }  // namespace
 
-const TileVariant kExactAvx512 = {16, RowBytesOf, Prepare, Multiply};
+const TileVariant kExactAvx512 = {{1, 16, RowBytesOf, Prepare}, Multiply};
 
 }  // namespace tonnage
 

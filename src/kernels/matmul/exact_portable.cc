@@ -25,6 +25,6 @@ namespace {
 #include "kernels/matmul/multiply.inc"
 }  // namespace
 
-const TileVariant kExactPortable = {4, RowBytesOf, Prepare, Multiply};
+const TileVariant kExactPortable = {{1, 4, RowBytesOf, Prepare}, Multiply};
 
 }  // namespace tonnage

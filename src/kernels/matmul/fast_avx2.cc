@@ -27,7 +27,7 @@ namespace {
 #include "kernels/matmul/multiply.inc"
 }  // namespace
 
-const TileVariant kFastAvx2 = {4, RowBytesOf, Prepare, Multiply};
+const TileVariant kFastAvx2 = {{1, 4, RowBytesOf, Prepare}, Multiply};
 
 }  // namespace tonnage
 

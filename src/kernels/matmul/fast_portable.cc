@@ -26,6 +26,6 @@ namespace {
 #include "kernels/matmul/multiply.inc"
 }  // namespace
 
-const TileVariant kFastPortable = {4, RowBytesOf, Prepare, Multiply};
+const TileVariant kFastPortable = {{1, 4, RowBytesOf, Prepare}, Multiply};
 
 }  // namespace tonnage

@@ -29,7 +29,7 @@ namespace {
 #include "kernels/matmul/multiply.inc"
 }  // namespace
 
-const TileVariant kFastVnni = {16, RowBytesOf, Prepare, Multiply};
+const TileVariant kFastVnni = {{1, 16, RowBytesOf, Prepare}, Multiply};
 
 }  // namespace tonnage
 

@@ -26,10 +26,12 @@ namespace tonnage {
 inline constexpr std::int64_t kPackRows = 128;
 
 struct MatmulKernel;
+struct PromptMatmulKernel;
 
 // A packed weight: [experts, n, k] in `kernel`'s layout. Borrows its bytes.
 struct PackedWeight {
   const MatmulKernel* kernel = nullptr;
+  const PromptMatmulKernel* prompt_kernel = nullptr;  // for the rows of prompts, where there is one
   Format format;
   std::int64_t experts = 1;
   std::int64_t n = 0;
@@ -90,13 +92,36 @@ struct MatmulKernel {
                       ThreadPool& pool);
 };
 
+// A kernel for the rows of prompts, which it multiplies with other roundings than a decode kernel
+// does. It reads the layout of every MatmulKernel on panels. Which of the two a row takes is decided
+// by what the row is, never by how many there are, so that a row's result still depends on that row
+// alone.
+struct PromptMatmulKernel {
+  std::string_view name;
+  bool (*accepts)(const Format& format, std::int64_t n, std::int64_t k,
+                  const CpuFeatures& features);
+  // For a pool of at most so many threads; otherwise as for a MatmulKernel.
+  Bytes (*workspace_bytes)(std::int64_t rows, std::int64_t k, std::int64_t experts, int threads);
+  void (*run)(const MatmulArgs& args, std::span<std::uint8_t> workspace, ThreadPool& pool);
+  void (*run_experts)(const ExpertMatmulArgs& args, std::span<std::uint8_t> workspace,
+                      ThreadPool& pool);
+};
+
 // Every kernel, best first.
 std::span<const MatmulKernel> MatmulKernels();
+std::span<const PromptMatmulKernel> PromptMatmulKernels();
 
 // The first kernel of the table that fits. The reference accepts everything, so there is always
-// one. A non-empty `forced` names the only one to consider besides the reference.
+// one. A non-empty `forced` names the only one to consider besides the reference, unless it names a
+// kernel for prompts.
 const MatmulKernel& SelectMatmul(const Format& format, std::int64_t n, std::int64_t k,
                                  Precision precision, const CpuFeatures& features,
                                  std::string_view forced = {});
+// The kernel for the rows of prompts beside `kernel`, or null where that one is to take them too:
+// with exact precision, where nothing faster fits, and where `forced` names another kernel.
+const PromptMatmulKernel* SelectPromptMatmul(const MatmulKernel& kernel, const Format& format,
+                                             std::int64_t n, std::int64_t k, Precision precision,
+                                             const CpuFeatures& features,
+                                             std::string_view forced = {});
 
 }  // namespace tonnage

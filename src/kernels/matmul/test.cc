@@ -1,7 +1,7 @@
-// Every kernel of the table that this processor can run, against plain arithmetic in double: exact
-// kernels against the activations as they are, fast ones against activations rounded the same way
-// (the tolerance is that of k additions in f32 for both) and against exact ones within the
-// rounding's own bound.
+// Every kernel of the tables that this processor can run, against plain arithmetic in double: exact
+// kernels against the operands as they are, fast ones against operands rounded the same way (the
+// tolerance is that of k additions in f32 for both) and against exact ones within the rounding's own
+// bound.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -66,6 +66,39 @@ class AlignedBytes {
   std::unique_ptr<std::uint8_t, Free> data_;
 };
 
+// A kernel for any rows, or one for prompts that reads the layout of the former.
+struct Subject {
+  const MatmulKernel* kernel = nullptr;
+  const PromptMatmulKernel* prompt = nullptr;
+
+  std::string_view name() const { return prompt != nullptr ? prompt->name : kernel->name; }
+  bool Accepts(const Format& format, std::int64_t k, const CpuFeatures& features) const {
+    return prompt != nullptr ? prompt->accepts(format, 1, k, features)
+                             : kernel->accepts(format, 1, k, features);
+  }
+  Bytes WorkspaceBytes(std::int64_t rows, std::int64_t k, std::int64_t experts,
+                       int threads) const {
+    return prompt != nullptr ? prompt->workspace_bytes(rows, k, experts, threads)
+                             : kernel->workspace_bytes(rows, k, experts);
+  }
+  void Run(const MatmulArgs& args, std::span<std::uint8_t> workspace, ThreadPool& pool) const {
+    (prompt != nullptr ? prompt->run : kernel->run)(args, workspace, pool);
+  }
+  void RunExperts(const ExpertMatmulArgs& args, std::span<std::uint8_t> workspace,
+                  ThreadPool& pool) const {
+    (prompt != nullptr ? prompt->run_experts : kernel->run_experts)(args, workspace, pool);
+  }
+};
+
+std::vector<Subject> AllSubjects() {
+  std::vector<Subject> subjects;
+  for (const MatmulKernel& kernel : MatmulKernels()) subjects.push_back({.kernel = &kernel});
+  const MatmulKernel* const portable = subjects[subjects.size() - 2].kernel;
+  for (const PromptMatmulKernel& prompt : PromptMatmulKernels())
+    subjects.push_back({.kernel = portable, .prompt = &prompt});
+  return subjects;
+}
+
 struct Packed {
   AlignedBytes bytes;
   PackedWeight weight;
@@ -89,14 +122,14 @@ Packed PackFor(const MatmulKernel& kernel, const QuantizedWeight& source, Thread
 }
 
 // y [rows, n] of x [rows, k], from buffers that are aligned to 4 bytes only.
-std::vector<float> Multiply(const PackedWeight& weight, const float* x, std::int64_t rows,
-                            ThreadPool& pool, const float* bias = nullptr) {
-  AlignedBytes workspace(weight.kernel->workspace_bytes(rows, weight.k, 1));
+std::vector<float> Multiply(const Subject& subject, const PackedWeight& weight, const float* x,
+                            std::int64_t rows, ThreadPool& pool, const float* bias = nullptr) {
+  AlignedBytes workspace(subject.WorkspaceBytes(rows, weight.k, 1, pool.threads()));
   std::vector<float> y(static_cast<std::size_t>(rows * weight.n + 1), NAN);
   const MatmulOutput output = {.weight = &weight, .bias = bias, .y = y.data() + 1};
   const int before = CountAllocations();
-  weight.kernel->run({.x = x, .rows = rows, .k = weight.k, .outputs = {&output, 1}},
-                     workspace.span(), pool);
+  subject.Run({.x = x, .rows = rows, .k = weight.k, .outputs = {&output, 1}}, workspace.span(),
+              pool);
   EXPECT_EQ(CountAllocations(), before);
   y.erase(y.begin());
   return y;
@@ -113,14 +146,15 @@ std::vector<float> UnpackAll(const QuantizedWeight& weight) {
   return values;
 }
 
-// x as the fast kernels see it: every group of 32 in 255 steps from its least to its greatest.
-struct RoundedActivations {
+// Numbers as a kernel sees them.
+struct Rounded {
   std::vector<double> values;
   std::vector<double> bounds;  // how far each may be from what it stands for
   std::vector<double> sizes;   // what rounding errors are relative to: the largest of its group
 };
-RoundedActivations RoundActivations(const std::vector<float>& x) {
-  RoundedActivations rounded;
+// Every group of 32 in 255 steps from its least to its greatest.
+Rounded InSteps(const std::vector<float>& x) {
+  Rounded rounded;
   for (std::size_t g = 0; g < x.size(); g += 32) {
     const auto [low, high] = std::minmax_element(&x[g], &x[g] + 32);
     const float step = (*high - *low) / 255.0f, offset = *low + 128.0f * step;
@@ -135,12 +169,32 @@ RoundedActivations RoundActivations(const std::vector<float>& x) {
   }
   return rounded;
 }
-RoundedActivations LeaveActivations(const std::vector<float>& x) {
-  RoundedActivations same;
+Rounded AsTheyAre(const std::vector<float>& x) {
+  Rounded same;
   same.values.assign(x.begin(), x.end());
   same.bounds.resize(x.size());
   for (const float value : x) same.sizes.push_back(std::abs(value));
   return same;
+}
+Rounded AsBf16(const std::vector<float>& x) {
+  Rounded rounded;
+  for (const float value : x) {
+    rounded.values.push_back(Bf16ToF32(F32ToBf16(value)));
+    rounded.bounds.push_back(std::ldexp(std::abs(value), -8));
+    rounded.sizes.push_back(std::abs(value));
+  }
+  return rounded;
+}
+
+// What a kernel makes of both operands.
+struct Seen {
+  Rounded x;
+  Rounded w;
+};
+Seen See(const Subject& subject, const std::vector<float>& x, const std::vector<float>& w) {
+  if (subject.prompt != nullptr) return {AsBf16(x), AsBf16(w)};
+  const bool fast = subject.kernel->precision == Precision::kFast;
+  return {fast ? InSteps(x) : AsTheyAre(x), AsTheyAre(w)};
 }
 
 struct Expected {
@@ -150,19 +204,22 @@ struct Expected {
   double magnitude = 0;  // what rounding errors of sums are relative to
 };
 
-// Row m of x times one row of w.
-Expected Dot(const RoundedActivations& seen, const std::vector<float>& x, std::int64_t m,
-             std::span<const float> w) {
+// Row m of x [., k] times row n of w [., k].
+Expected Dot(const Seen& seen, const std::vector<float>& x, const std::vector<float>& w,
+             std::int64_t m, std::int64_t n, std::int64_t k) {
   Expected sum;
+  const auto x_at = static_cast<std::size_t>(m * k), w_at = static_cast<std::size_t>(n * k);
+  const auto count = static_cast<std::size_t>(k);
   double largest = 0;
-  for (const float value : w) largest = std::max(largest, std::abs(double{value}));
-  for (std::size_t i = 0; i < w.size(); ++i) {
-    const std::size_t at = static_cast<std::size_t>(m) * w.size() + i;
-    sum.value += seen.values[at] * w[i];
-    sum.exact += double{x[at]} * w[i];
-    sum.bound += seen.bounds[at] * std::abs(double{w[i]});
+  for (std::size_t i = 0; i < count; ++i) largest = std::max(largest, seen.w.sizes[w_at + i]);
+  for (std::size_t i = 0; i < count; ++i) {
+    const double weight = w[w_at + i];
+    sum.value += seen.x.values[x_at + i] * seen.w.values[w_at + i];
+    sum.exact += double{x[x_at + i]} * weight;
+    sum.bound += seen.x.bounds[x_at + i] * std::abs(seen.w.values[w_at + i]) +
+                 std::abs(double{x[x_at + i]}) * seen.w.bounds[w_at + i];
     // Affine kernels add d * q and m apart, which may each be twice the largest weight.
-    sum.magnitude += seen.sizes[at] * 4 * largest;
+    sum.magnitude += seen.x.sizes[x_at + i] * 4 * largest;
   }
   return sum;
 }
@@ -171,18 +228,18 @@ double Tolerance(std::int64_t k, double magnitude) {
   return std::ldexp(8 + 2 * std::sqrt(static_cast<double>(k)), -24) * magnitude;
 }
 
-using Case = std::tuple<const MatmulKernel*, Format>;
+using Case = std::tuple<Subject, Format>;
 
 class EveryKernel : public testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
-    if (!kernel().accepts(format(), 1, PanelElements(format()), CpuFeatures::Detect())) {
-      GTEST_SKIP() << kernel().name << " does not run " << format().Name() << " on this processor";
+    if (!subject().Accepts(format(), PanelElements(format()), CpuFeatures::Detect())) {
+      GTEST_SKIP() << subject().name() << " does not run " << format().Name() << " on this processor";
     }
   }
-  static const MatmulKernel& kernel() { return *std::get<0>(GetParam()); }
+  static const Subject& subject() { return std::get<0>(GetParam()); }
+  static const MatmulKernel& kernel() { return *subject().kernel; }
   static const Format& format() { return std::get<1>(GetParam()); }
-  static bool fast() { return kernel().precision == Precision::kFast; }
 
   ThreadPool one_{1};
   ThreadPool three_{3};
@@ -197,10 +254,10 @@ std::vector<Case> AllCases() {
                                   .amx_int8 = true,
                                   .amx_bf16 = true};
   std::vector<Case> cases;
-  for (const MatmulKernel& kernel : MatmulKernels()) {
+  for (const Subject& subject : AllSubjects()) {
     for (const Format& format : AllFormats()) {
-      if (kernel.accepts(format, 1, PanelElements(format), everything)) {
-        cases.emplace_back(&kernel, format);
+      if (subject.Accepts(format, PanelElements(format), everything)) {
+        cases.emplace_back(subject, format);
       }
     }
   }
@@ -209,7 +266,7 @@ std::vector<Case> AllCases() {
 
 INSTANTIATE_TEST_SUITE_P(Matmul, EveryKernel, testing::ValuesIn(AllCases()),
                          [](const testing::TestParamInfo<Case>& info) {
-                           std::string name(std::get<0>(info.param)->name);
+                           std::string name(std::get<0>(info.param).name());
                            name += "_" + std::get<1>(info.param).Name();
                            std::replace_if(
                                name.begin(), name.end(), [](char c) { return !std::isalnum(c); },
@@ -243,16 +300,15 @@ TEST_P(EveryKernel, MultipliesAnyRowsAlike) {
     const std::vector<float> w = UnpackAll(source);
     const std::vector<float> x = random.Activations(kAllRows * k);
     const std::vector<float> bias = random.Normal(n);
-    const RoundedActivations seen = fast() ? RoundActivations(x) : LeaveActivations(x);
+    const Seen seen = See(subject(), x, w);
 
-    const std::vector<float> all = Multiply(packed.weight, x.data(), kAllRows, one_, bias.data());
+    const std::vector<float> all =
+        Multiply(subject(), packed.weight, x.data(), kAllRows, one_, bias.data());
     for (std::int64_t m = 0; m < kAllRows; ++m) {
       for (std::int64_t i = 0; i < n; ++i) {
         const float y = all[static_cast<std::size_t>(m * n + i)];
         const float b = bias[static_cast<std::size_t>(i)];
-        const Expected expected =
-            Dot(seen, x, m,
-                std::span(w).subspan(static_cast<std::size_t>(i * k), static_cast<std::size_t>(k)));
+        const Expected expected = Dot(seen, x, w, m, i, k);
         const double tolerance = Tolerance(k, expected.magnitude + std::abs(b));
         ASSERT_NEAR(y, expected.value + b, tolerance) << "row " << m << ", output " << i;
         ASSERT_NEAR(y, expected.exact + b, expected.bound + tolerance)
@@ -264,7 +320,7 @@ TEST_P(EveryKernel, MultipliesAnyRowsAlike) {
       const std::int64_t first = (kAllRows - rows) / 3;
       for (ThreadPool* pool : {&one_, &three_}) {
         const std::vector<float> y =
-            Multiply(packed.weight, x.data() + first * k, rows, *pool, bias.data());
+            Multiply(subject(), packed.weight, x.data() + first * k, rows, *pool, bias.data());
         ASSERT_TRUE(y.empty() ||
                     std::memcmp(y.data(), all.data() + first * n, y.size() * sizeof(float)) == 0)
             << rows << " rows from " << first << ", " << pool->threads() << " threads";
@@ -287,9 +343,9 @@ TEST_P(EveryKernel, RunsExpertsAsTheirOwnMatrices) {
       std::vector<std::int32_t> ids(static_cast<std::size_t>(pairs));
       for (std::int32_t& id : ids) id = static_cast<std::int32_t>(random.Below(kExperts + 2)) - 1;
       std::vector<float> y(static_cast<std::size_t>(pairs * kN), NAN);
-      AlignedBytes workspace(kernel().workspace_bytes(pairs, k, kExperts));
+      AlignedBytes workspace(subject().WorkspaceBytes(pairs, k, kExperts, three_.threads()));
       const int before = CountAllocations();
-      kernel().run_experts({.x = x.data(),
+      subject().RunExperts({.x = x.data(),
                             .input_per_expert = input_per_expert,
                             .rows = rows,
                             .top_k = kTopK,
@@ -306,7 +362,7 @@ TEST_P(EveryKernel, RunsExpertsAsTheirOwnMatrices) {
           expert.experts = 1;
           expert.data += id * each;
           const std::int64_t x_row = input_per_expert ? pair : pair / kTopK;
-          expected = Multiply(expert, x.data() + x_row * k, 1, one_);
+          expected = Multiply(subject(), expert, x.data() + x_row * k, 1, one_);
         }
         ASSERT_EQ(std::memcmp(&y[static_cast<std::size_t>(pair * kN)], expected.data(),
                               kN * sizeof(float)),
@@ -325,7 +381,7 @@ TEST_P(EveryKernel, PassesOnWhatIsNoNumber) {
   std::vector<float> x = random.Normal(3 * k);
   std::fill_n(x.begin(), k, 0.0f);
   x[static_cast<std::size_t>(k + 1)] = NAN;
-  const std::vector<float> y = Multiply(packed.weight, x.data(), 3, one_);
+  const std::vector<float> y = Multiply(subject(), packed.weight, x.data(), 3, one_);
   for (std::size_t i = 0; i < 16; ++i) {
     EXPECT_EQ(y[i], 0.0f);
     EXPECT_TRUE(std::isnan(y[16 + i]));
@@ -336,14 +392,14 @@ TEST_P(EveryKernel, PassesOnWhatIsNoNumber) {
 TEST(Matmul, SharesTheActivationsOfSeveralOutputs) {
   ThreadPool pool(3);
   const std::int64_t k = 256, rows = 5;
-  for (const MatmulKernel& kernel : MatmulKernels()) {
-    if (!kernel.accepts(Format::Of(FormatKind::kQ4_1), 1, k, CpuFeatures::Detect())) continue;
+  for (const Subject& subject : AllSubjects()) {
+    if (!subject.Accepts(Format::Of(FormatKind::kQ4_1), k, CpuFeatures::Detect())) continue;
     Random random(5);
     const std::vector<float> x = random.Activations(rows * k);
     std::vector<Packed> packed;
     for (const FormatKind kind : {FormatKind::kQ4_1, FormatKind::kQ8_0, FormatKind::kQ6_K}) {
       const auto n = static_cast<std::int64_t>(20 + 30 * packed.size());
-      packed.push_back(PackFor(kernel, random.Weight(Format::Of(kind), 1, n, k), pool));
+      packed.push_back(PackFor(*subject.kernel, random.Weight(Format::Of(kind), 1, n, k), pool));
     }
     std::vector<std::vector<float>> y;
     std::vector<MatmulOutput> outputs;
@@ -351,10 +407,10 @@ TEST(Matmul, SharesTheActivationsOfSeveralOutputs) {
       y.emplace_back(static_cast<std::size_t>(rows * p.weight.n));
       outputs.push_back({.weight = &p.weight, .y = y.back().data()});
     }
-    AlignedBytes workspace(kernel.workspace_bytes(rows, k, 1));
-    kernel.run({.x = x.data(), .rows = rows, .k = k, .outputs = outputs}, workspace.span(), pool);
+    AlignedBytes workspace(subject.WorkspaceBytes(rows, k, 1, pool.threads()));
+    subject.Run({.x = x.data(), .rows = rows, .k = k, .outputs = outputs}, workspace.span(), pool);
     for (std::size_t i = 0; i < packed.size(); ++i) {
-      EXPECT_EQ(y[i], Multiply(packed[i].weight, x.data(), rows, pool)) << kernel.name;
+      EXPECT_EQ(y[i], Multiply(subject, packed[i].weight, x.data(), rows, pool)) << subject.name();
     }
   }
 }
@@ -372,15 +428,15 @@ TEST(Matmul, PanelsKeepWhatIsNoNumber) {
   source.data[64 + 5] = 0xff;
   ThreadPool pool(1);
   const std::vector<float> x(64, 1.0f);
-  for (const MatmulKernel& kernel : MatmulKernels()) {
-    if (!kernel.accepts(fp8, 3, 64, CpuFeatures::Detect())) continue;
-    const Packed packed = PackFor(kernel, source, pool);
+  for (const Subject& subject : AllSubjects()) {
+    if (!subject.Accepts(fp8, 64, CpuFeatures::Detect())) continue;
+    const Packed packed = PackFor(*subject.kernel, source, pool);
     std::vector<float> row(64);
-    kernel.unpack_row(packed.weight, 1, row.data());
-    EXPECT_TRUE(std::isnan(row[5])) << kernel.name;
-    const std::vector<float> y = Multiply(packed.weight, x.data(), 1, pool);
-    EXPECT_FALSE(std::isnan(y[0])) << kernel.name;
-    EXPECT_TRUE(std::isnan(y[1])) << kernel.name;
+    subject.kernel->unpack_row(packed.weight, 1, row.data());
+    EXPECT_TRUE(std::isnan(row[5])) << subject.name();
+    const std::vector<float> y = Multiply(subject, packed.weight, x.data(), 1, pool);
+    EXPECT_FALSE(std::isnan(y[0])) << subject.name();
+    EXPECT_TRUE(std::isnan(y[1])) << subject.name();
   }
 }
 
@@ -416,6 +472,36 @@ TEST(SelectMatmul, ForcedIsConsideredAlone) {
   EXPECT_EQ(SelectMatmul(f16, 1, 32, Precision::kFast, none, "fast_portable").name, "reference");
   EXPECT_EQ(SelectMatmul(q4, 1, 32, Precision::kExact, none, "fast_portable").name, "reference");
   EXPECT_EQ(SelectMatmul(q4, 1, 32, Precision::kFast, none, "fast_avx2").name, "reference");
+}
+
+TEST(SelectPromptMatmul, IsFastAndOnPanels) {
+  const Format q4 = Format::Of(FormatKind::kQ4_1), f16 = Format::Of(FormatKind::kF16);
+  const CpuFeatures none;
+  const auto name = [](const Format& format, std::int64_t k, Precision precision,
+                       const CpuFeatures& features, std::string_view forced) {
+    const MatmulKernel& kernel = SelectMatmul(format, 16, k, precision, features, forced);
+    const PromptMatmulKernel* const prompt =
+        SelectPromptMatmul(kernel, format, 16, k, precision, features, forced);
+    return prompt == nullptr ? std::string() : std::string(prompt->name);
+  };
+  EXPECT_EQ(name(q4, 32, Precision::kFast, none, ""), "");
+  EXPECT_EQ(name(q4, 32, Precision::kFast, none, "prompt_portable"), "prompt_portable");
+  EXPECT_EQ(name(q4, 32, Precision::kExact, none, "prompt_portable"), "");
+  EXPECT_EQ(name(q4, 32, Precision::kFast, none, "reference"), "");
+  EXPECT_EQ(SelectMatmul(q4, 16, 32, Precision::kFast, none, "prompt_portable").name,
+            "fast_portable");
+#if defined(__x86_64__)
+  const CpuFeatures bf16 = {
+      .avx2 = true, .avx512 = true, .avx512_vnni = true, .avx512_bf16 = true};
+  EXPECT_EQ(name(q4, 32, Precision::kFast, bf16, ""), "");
+  EXPECT_EQ(name(f16, 32, Precision::kFast, bf16, ""), "prompt_bf16");
+  CpuFeatures amx = bf16;
+  amx.amx_bf16 = true;
+  EXPECT_EQ(name(q4, 32, Precision::kFast, amx, ""), "prompt_amx");
+  EXPECT_EQ(name(Format::Of(FormatKind::kNvfp4), 48, Precision::kFast, amx, ""), "");
+  EXPECT_EQ(name(q4, 32, Precision::kFast, amx, "fast_vnni"), "");
+  EXPECT_EQ(name(q4, 32, Precision::kFast, none, "prompt_amx"), "");
+#endif
 }
 
 }  // namespace

@@ -8,12 +8,10 @@
 
 #include <cstdint>
 
-#include "base/bytes.h"
 #include "kernels/matmul/panel.h"
+#include "kernels/matmul/row_jobs.h"
 
 namespace tonnage {
-
-inline constexpr int kMaxBlockRows = 16;
 
 struct Tile {
   const PanelLayout* layout = nullptr;
@@ -28,11 +26,7 @@ struct Tile {
 };
 
 struct TileVariant {
-  int max_width = 1;
-  // Bytes of one row in a block.
-  Bytes (*row_bytes)(std::int64_t k);
-  // x: [rows] pointers to [k].
-  void (*prepare)(const float* const* x, int rows, int width, std::int64_t k, std::uint8_t* block);
+  RowBlocks blocks;
   void (*multiply)(const Tile& tile);
 };
 

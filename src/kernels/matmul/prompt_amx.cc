@@ -1,0 +1,144 @@
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <iterator>
+#include <utility>
+#if defined(__x86_64__)
+#include "kernels/matmul/intrinsics.h"
+#include "kernels/matmul/prompt.h"
+#include "kernels/matmul/tile.h"
+#include "kernels/matmul/unroll.h"
+#include "quant/minifloat.h"
+
+#define TONNAGE_TARGET \
+  __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512bf16,fma,f16c")))
+#define TONNAGE_BF16
+#define TARGET_AMX __attribute__((target("amx-tile,amx-bf16")))
+
+namespace tonnage {
+namespace {
+#include "kernels/matmul/vec_avx512.inc"
+//
+#include "kernels/matmul/dequantize.inc"
+//
+#include "kernels/matmul/prompt_tile.inc"
+
+// Tiles 0 to 3 are sums, 4 and 5 rows, 6 and 7 weights; all are 16 rows of 64 bytes.
+constexpr int kTileStride = 64;
+
+// What the processor loads as a thread's shapes of tiles.
+struct alignas(64) TileShapes {
+  std::uint8_t palette = 1;
+  std::uint8_t start_row = 0;
+  std::uint8_t reserved[14] = {};
+  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+static_assert(sizeof(TileShapes) == 64);
+
+TARGET_AMX void Begin() {
+  const TileShapes shapes;
+  _tile_loadconfig(&shapes);
+}
+TARGET_AMX void End() { _tile_release(); }
+
+// The numbers of tiles are part of instructions, so that the four shapes of a product are written
+// out.
+TARGET_AMX void Multiply2x2(const TileProduct& p) {
+  if (p.add) {
+    _tile_loadd(0, p.c[0][0], kTileStride);
+    _tile_loadd(1, p.c[0][1], kTileStride);
+    _tile_loadd(2, p.c[1][0], kTileStride);
+    _tile_loadd(3, p.c[1][1], kTileStride);
+  } else {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+  }
+  for (std::int64_t at = 0; at < p.steps * kTileElements; at += kTileElements) {
+    _tile_loadd(4, p.a[0] + at, kTileStride);
+    _tile_loadd(6, p.b[0] + at, kTileStride);
+    _tile_loadd(7, p.b[1] + at, kTileStride);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_loadd(5, p.a[1] + at, kTileStride);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+  _tile_stored(0, p.c[0][0], kTileStride);
+  _tile_stored(1, p.c[0][1], kTileStride);
+  _tile_stored(2, p.c[1][0], kTileStride);
+  _tile_stored(3, p.c[1][1], kTileStride);
+}
+
+TARGET_AMX void Multiply1x2(const TileProduct& p) {
+  if (p.add) {
+    _tile_loadd(0, p.c[0][0], kTileStride);
+    _tile_loadd(1, p.c[0][1], kTileStride);
+  } else {
+    _tile_zero(0);
+    _tile_zero(1);
+  }
+  for (std::int64_t at = 0; at < p.steps * kTileElements; at += kTileElements) {
+    _tile_loadd(4, p.a[0] + at, kTileStride);
+    _tile_loadd(6, p.b[0] + at, kTileStride);
+    _tile_loadd(7, p.b[1] + at, kTileStride);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(1, 4, 7);
+  }
+  _tile_stored(0, p.c[0][0], kTileStride);
+  _tile_stored(1, p.c[0][1], kTileStride);
+}
+
+// One block of columns: the weights of the second are not there.
+TARGET_AMX void Multiply2x1(const TileProduct& p) {
+  if (p.add) {
+    _tile_loadd(0, p.c[0][0], kTileStride);
+    _tile_loadd(2, p.c[1][0], kTileStride);
+  } else {
+    _tile_zero(0);
+    _tile_zero(2);
+  }
+  for (std::int64_t at = 0; at < p.steps * kTileElements; at += kTileElements) {
+    _tile_loadd(4, p.a[0] + at, kTileStride);
+    _tile_loadd(5, p.a[1] + at, kTileStride);
+    _tile_loadd(6, p.b[0] + at, kTileStride);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_dpbf16ps(2, 5, 6);
+  }
+  _tile_stored(0, p.c[0][0], kTileStride);
+  _tile_stored(2, p.c[1][0], kTileStride);
+}
+
+TARGET_AMX void Multiply1x1(const TileProduct& p) {
+  if (p.add) {
+    _tile_loadd(0, p.c[0][0], kTileStride);
+  } else {
+    _tile_zero(0);
+  }
+  for (std::int64_t at = 0; at < p.steps * kTileElements; at += kTileElements) {
+    _tile_loadd(4, p.a[0] + at, kTileStride);
+    _tile_loadd(6, p.b[0] + at, kTileStride);
+    _tile_dpbf16ps(0, 4, 6);
+  }
+  _tile_stored(0, p.c[0][0], kTileStride);
+}
+
+void MultiplyTiles(const TileProduct& p) {
+  if (p.rows == 2) {
+    return p.columns == 2 ? Multiply2x2(p) : Multiply2x1(p);
+  }
+  return p.columns == 2 ? Multiply1x2(p) : Multiply1x1(p);
+}
+
+}  // namespace
+
+const PromptVariant kPromptAmx = {
+    {kTileRows, kTileRows, RowBytesOf, Prepare}, Dequantize, Begin, MultiplyTiles, End};
+
+}  // namespace tonnage
+
+#endif
