@@ -115,7 +115,7 @@ class Engine final : public TokenEngine {
   std::vector<std::int32_t> slots_;       // [rows]
   std::vector<std::int32_t> logit_rows_;  // [logit rows]
   std::int64_t decode_rows_ = 0;
-  Clock::duration mean_run_ = {};         // moves an eighth of the way to each new one
+  Clock::duration mean_run_ = {};  // moves an eighth of the way to each new one
 
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable work_;

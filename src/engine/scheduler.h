@@ -37,7 +37,8 @@ struct SchedulerLimits {
 };
 
 // Fills `slices` (of capacity for every sequence) from `sequences`, which stand in the order in
-// which they arrived; slices that decode come first. Never empty while a sequence has pending tokens.
+// which they arrived; slices that decode come first. Never empty while a sequence has pending
+// tokens.
 void PlanStep(std::span<const SequenceState> sequences, const SchedulerLimits& limits,
               std::vector<Slice>& slices);
 

@@ -23,8 +23,8 @@ bool AllApart(const std::vector<RowSpan>& a, const std::vector<RowSpan>& b) {
   });
 }
 
-// Calls multiply(kernel, first, rows) for the rows that decode and for those of prompts, or once for
-// all where the weight has one kernel.
+// Calls multiply(kernel, first, rows) for the rows that decode and for those of prompts, or once
+// for all where the weight has one kernel.
 template <typename Function>
 void RunByKind(const PackedWeight& weight, const StepSize& size, Extent extent,
                Function&& multiply) {

@@ -149,7 +149,8 @@ class Lowering {
       std::vector<MatmulOutput> outputs;
       for (size_t i = first; i < node.outputs.size(); ++i) {
         const PackedWeight& weight = weights_.Matrix(node.weights[2 * i]);
-        if (weight.kernel != leader.kernel || weight.prompt_kernel != leader.prompt_kernel) continue;
+        if (weight.kernel != leader.kernel || weight.prompt_kernel != leader.prompt_kernel)
+          continue;
         done[i] = true;
         outputs.push_back({.weight = &weight,
                            .bias = weights_.Vector(node.weights[2 * i + 1]),

@@ -15,9 +15,9 @@ namespace tonnage {
 
 // A weight's place in its layer's buffer.
 struct WeightPlace {
-  const MatmulKernel* kernel = nullptr;  // null for a vector, which is kept as f32 [k]
+  const MatmulKernel* kernel = nullptr;               // null for a vector, which is kept as f32 [k]
   const PromptMatmulKernel* prompt_kernel = nullptr;  // null where `kernel` takes prompts too
-  Format format;                         // as it comes
+  Format format;                                      // as it comes
   std::int64_t experts = 1;
   std::int64_t n = 1;
   std::int64_t k = 0;

@@ -47,9 +47,8 @@ Result<Event> HostProgram::Submit(const StepInputs& inputs) {
   size_ = {.rows = static_cast<std::int64_t>(inputs.tokens.size()),
            .logit_rows = static_cast<std::int64_t>(inputs.logit_rows.size()),
            .decode_rows = inputs.decode_rows,
-           .decode_logit_rows =
-               std::ranges::lower_bound(inputs.logit_rows, inputs.decode_rows) -
-               inputs.logit_rows.begin()};
+           .decode_logit_rows = std::ranges::lower_bound(inputs.logit_rows, inputs.decode_rows) -
+                                inputs.logit_rows.begin()};
   Prepare(inputs);
   last_ = queue_.Push(*this);
   return last_;

@@ -93,9 +93,9 @@ struct MatmulKernel {
 };
 
 // A kernel for the rows of prompts, which it multiplies with other roundings than a decode kernel
-// does. It reads the layout of every MatmulKernel on panels. Which of the two a row takes is decided
-// by what the row is, never by how many there are, so that a row's result still depends on that row
-// alone.
+// does. It reads the layout of every MatmulKernel on panels. Which of the two a row takes is
+// decided by what the row is, never by how many there are, so that a row's result still depends on
+// that row alone.
 struct PromptMatmulKernel {
   std::string_view name;
   bool (*accepts)(const Format& format, std::int64_t n, std::int64_t k,

@@ -37,11 +37,11 @@ struct alignas(64) TileShapes {
   std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
 };
 static_assert(sizeof(TileShapes) == 64);
+// Static, since gcc 12 takes the instruction to read the first 8 bytes only and leaves out the
+// stores to the rest of a local one.
+constexpr TileShapes kShapes;
 
-TARGET_AMX void Begin() {
-  const TileShapes shapes;
-  _tile_loadconfig(&shapes);
-}
+TARGET_AMX void Begin() { _tile_loadconfig(&kShapes); }
 TARGET_AMX void End() { _tile_release(); }
 
 // The numbers of tiles are part of instructions, so that the four shapes of a product are written

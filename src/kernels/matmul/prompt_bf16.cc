@@ -25,8 +25,8 @@ namespace {
 #include "kernels/matmul/prompt_tile.inc"
 
 // A tile of sums in 16 registers: the dot product takes both elements of a pair.
-TONNAGE_TARGET void MultiplyTile(const std::uint16_t* a, const std::uint16_t* b,
-                                 std::int64_t steps, bool add, float* c) {
+TONNAGE_TARGET void MultiplyTile(const std::uint16_t* a, const std::uint16_t* b, std::int64_t steps,
+                                 bool add, float* c) {
   F sums[kTileRows];
   TONNAGE_UNROLL for (int r = 0; r < kTileRows; ++r) {
     sums[r] = add ? _mm512_loadu_ps(c + r * kPanelRows) : _mm512_setzero_ps();

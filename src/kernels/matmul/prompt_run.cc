@@ -17,7 +17,7 @@ constexpr std::int64_t kMaxPanels = 16;
 // Rows that meet them while they are there; their sums are 16 KiB a panel.
 constexpr std::int64_t kMaxBlocks = 32;
 // What a task costs beside its panels, in panels: streaming the rows past them.
-constexpr std::int64_t kTaskCost = 3;
+constexpr std::int64_t kTaskCost = 2;
 
 struct ThreadScratch {
   std::uint16_t weights[kMaxPanels][kSteps * kTileElements];
@@ -26,15 +26,15 @@ struct ThreadScratch {
 
 std::int64_t StepsOf(std::int64_t k) { return CeilDiv(k, kTileK); }
 
-// Panels a task, chosen so that the tasks of the call fill the threads: few of them reuse rows
-// less, many may leave threads idle at the end.
+// Panels a task, chosen so that the tasks of the call fill the threads: with few panels in a task
+// the rows are read more often, with many some threads are idle at the end.
 std::int64_t PanelsPerTask(const Call& call, int threads) {
   std::int64_t best = 1, best_cost = 0;
   for (std::int64_t panels = 1; panels <= kMaxPanels; ++panels) {
     std::int64_t tasks = 0;
-    for (const Job& job : call.jobs)
-      tasks += CeilDiv(CeilDiv(job.weight->n, kPanelRows), panels);
-    const std::int64_t cost = CeilDiv(tasks, threads) * (panels + kTaskCost);
+    for (const Job& job : call.jobs) tasks += CeilDiv(CeilDiv(job.weight->n, kPanelRows), panels);
+    // Half a task more, since threads do not end together.
+    const std::int64_t cost = (2 * CeilDiv(tasks, threads) + 1) * (panels + kTaskCost);
     if (best_cost != 0 && cost > best_cost) continue;
     best = panels;
     best_cost = cost;
@@ -74,10 +74,9 @@ const std::uint16_t* RowsAt(const Patch& patch, std::int64_t block, std::int64_t
 void MultiplySteps(const Patch& patch, std::int64_t first, std::int64_t steps) {
   ThreadScratch& scratch = patch.scratch;
   for (std::int64_t p = 0; p < patch.panels; ++p) {
-    patch.variant.dequantize(
-        patch.job.layout, patch.call.k,
-        patch.job.data + (patch.first_panel + p) * patch.job.layout.bytes, first, steps,
-        scratch.weights[p]);
+    patch.variant.dequantize(patch.job.layout, patch.call.k,
+                             patch.job.data + (patch.first_panel + p) * patch.job.layout.bytes,
+                             first, steps, scratch.weights[p]);
   }
   TileProduct product = {.steps = steps, .add = first > 0};
   for (std::int64_t b = 0; b < patch.blocks; b += 2) {
@@ -128,8 +127,7 @@ void RunTask(const PromptVariant& variant, const Call& call, std::int64_t task,
       .job = job,
       .scratch = scratch,
       .first_panel = first_panel,
-      .panels =
-          std::min(job.panels_per_task, CeilDiv(job.weight->n, kPanelRows) - first_panel)};
+      .panels = std::min(job.panels_per_task, CeilDiv(job.weight->n, kPanelRows) - first_panel)};
   const std::int64_t all_blocks = BlocksOf(job, call.blocks), all_steps = StepsOf(call.k);
   for (; patch.first_block < all_blocks; patch.first_block += kMaxBlocks) {
     patch.blocks = std::min(kMaxBlocks, all_blocks - patch.first_block);

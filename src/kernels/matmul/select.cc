@@ -101,7 +101,8 @@ constexpr PromptMatmulKernel kPromptKernels[] = {
 constexpr const PromptMatmulKernel& kSlowPromptKernel = *std::prev(std::end(kPromptKernels));
 
 bool ForPrompts(std::string_view name) {
-  return std::ranges::any_of(kPromptKernels, [&](const auto& kernel) { return kernel.name == name; });
+  return std::ranges::any_of(kPromptKernels,
+                             [&](const auto& kernel) { return kernel.name == name; });
 }
 
 }  // namespace

@@ -1,10 +1,11 @@
 // Every kernel of the tables that this processor can run, against plain arithmetic in double: exact
 // kernels against the operands as they are, fast ones against operands rounded the same way (the
-// tolerance is that of k additions in f32 for both) and against exact ones within the rounding's own
-// bound.
+// tolerance is that of k additions in f32 for both) and against exact ones within the rounding's
+// own bound.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
@@ -76,8 +77,7 @@ struct Subject {
     return prompt != nullptr ? prompt->accepts(format, 1, k, features)
                              : kernel->accepts(format, 1, k, features);
   }
-  Bytes WorkspaceBytes(std::int64_t rows, std::int64_t k, std::int64_t experts,
-                       int threads) const {
+  Bytes WorkspaceBytes(std::int64_t rows, std::int64_t k, std::int64_t experts, int threads) const {
     return prompt != nullptr ? prompt->workspace_bytes(rows, k, experts, threads)
                              : kernel->workspace_bytes(rows, k, experts);
   }
@@ -176,10 +176,13 @@ Rounded AsTheyAre(const std::vector<float>& x) {
   for (const float value : x) same.sizes.push_back(std::abs(value));
   return same;
 }
-Rounded AsBf16(const std::vector<float>& x) {
+enum class Halves { kToEven, kAwayFromZero };
+Rounded AsBf16(const std::vector<float>& x, Halves halves) {
   Rounded rounded;
   for (const float value : x) {
-    rounded.values.push_back(Bf16ToF32(F32ToBf16(value)));
+    const auto away =
+        std::bit_cast<float>((std::bit_cast<std::uint32_t>(value) + 0x8000u) & 0xffff0000u);
+    rounded.values.push_back(halves == Halves::kToEven ? Bf16ToF32(F32ToBf16(value)) : away);
     rounded.bounds.push_back(std::ldexp(std::abs(value), -8));
     rounded.sizes.push_back(std::abs(value));
   }
@@ -192,7 +195,8 @@ struct Seen {
   Rounded w;
 };
 Seen See(const Subject& subject, const std::vector<float>& x, const std::vector<float>& w) {
-  if (subject.prompt != nullptr) return {AsBf16(x), AsBf16(w)};
+  if (subject.prompt != nullptr)
+    return {AsBf16(x, Halves::kToEven), AsBf16(w, Halves::kAwayFromZero)};
   const bool fast = subject.kernel->precision == Precision::kFast;
   return {fast ? InSteps(x) : AsTheyAre(x), AsTheyAre(w)};
 }
@@ -234,7 +238,8 @@ class EveryKernel : public testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
     if (!subject().Accepts(format(), PanelElements(format()), CpuFeatures::Detect())) {
-      GTEST_SKIP() << subject().name() << " does not run " << format().Name() << " on this processor";
+      GTEST_SKIP() << subject().name() << " does not run " << format().Name()
+                   << " on this processor";
     }
   }
   static const Subject& subject() { return std::get<0>(GetParam()); }
@@ -491,8 +496,7 @@ TEST(SelectPromptMatmul, IsFastAndOnPanels) {
   EXPECT_EQ(SelectMatmul(q4, 16, 32, Precision::kFast, none, "prompt_portable").name,
             "fast_portable");
 #if defined(__x86_64__)
-  const CpuFeatures bf16 = {
-      .avx2 = true, .avx512 = true, .avx512_vnni = true, .avx512_bf16 = true};
+  const CpuFeatures bf16 = {.avx2 = true, .avx512 = true, .avx512_vnni = true, .avx512_bf16 = true};
   EXPECT_EQ(name(q4, 32, Precision::kFast, bf16, ""), "");
   EXPECT_EQ(name(f16, 32, Precision::kFast, bf16, ""), "prompt_bf16");
   CpuFeatures amx = bf16;
