@@ -4,11 +4,11 @@
 For each mode a checkpoint of random weights is written (random_checkpoint.py), read once so that it lies in the page cache,
 and loaded for a single token. The peak of the process's resident memory, mapped file pages included, must not exceed
 weights + one layer + 5% of the weights, beside cache, arena, workspace and staging, as the plan prices them, and a fixed
-slack for the program itself. The rate is the checkpoint's bytes over the time of the whole command, beside the rate at which
-read() takes the same file from the page cache on one thread: the median of several runs after one that does not count, since a
-virtual machine may have to ask its host for the memory first.
+slack for the program itself. The rate is what the program says: the weights' bytes in the checkpoint over the time until all lie
+repacked in memory, beside the rate at which read() takes the same file from the page cache on one thread: the median of
+several runs after one that does not count, since a virtual machine may have to ask its host for the memory first.
 """
-import argparse, json, os, shutil, statistics, subprocess, sys, tempfile, time
+import argparse, json, os, re, shutil, statistics, subprocess, sys, tempfile, time
 from pathlib import Path
 
 MODES = ["float32", "float16", "bfloat16", "affine-2-64", "affine-3-64", "affine-4-64", "affine-5-64", "affine-6-64", "affine-8-64",
@@ -26,16 +26,16 @@ def read_rate(path):
 
 
 def run(command, stdin):
-    """Seconds and the peak of resident memory of one run."""
-    begin = time.perf_counter()
-    child = subprocess.Popen(command, stdin=subprocess.PIPE, text=True)
+    """Seconds of the load and the peak of resident memory of one run."""
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     child.stdin.write(stdin)
     child.stdin.close()
+    said = child.stderr.read()
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode != 0:
-        sys.exit(f"{command}: exit code {child.returncode}")
-    return time.perf_counter() - begin, usage.ru_maxrss * 1024
+        sys.exit(f"{command}: exit code {child.returncode}\n{said}")
+    return float(re.search(r"\[loaded: .* in ([0-9.]+) s", said).group(1)), usage.ru_maxrss * 1024
 
 
 def measure(program, mode, gigabytes, folder, slack, repeat):

@@ -287,7 +287,7 @@ class Run(unittest.TestCase):
         run = tonnage(*args)
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertEqual(run.stdout.count("\n"), 1)
-        self.assertRegex(run.stderr, r"^\[memory: .* quoted, .*\]\n\[5 tokens, [\d.]+ tokens/s, cut at the length limit\]\n$")
+        self.assertRegex(run.stderr, r"^\[memory: .* quoted, .*\]\n\[loaded: .* in [\d.]+ s, .*/s\]\n\[5 tokens, [\d.]+ tokens/s, cut at the length limit\]\n$")
         self.assertEqual(tonnage("run", CHAT, "--temperature", 0, "--max-tokens", 5, stdin="hello\n").stdout, run.stdout)
 
     def test_the_same_seed_gives_the_same_answer(self):

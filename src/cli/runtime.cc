@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
+#include <optional>
 #include <utility>
 
 #include "backend/cpu/cpu_backend.h"
@@ -219,8 +222,12 @@ LoadSettings Runtime::Complete(LoadSettings settings) const {
 
 Result<Engine*> Runtime::Load(const LoadSettings& settings, const Environment& environment,
                               const LoadHooks& watch) {
+  using SteadyClock = std::chrono::steady_clock;
   const LoadSettings complete = Complete(settings);
-  ProgressLine progress("loading", environment.stderr_is_terminal);
+  std::optional<ProgressLine> progress(std::in_place, "loading", environment.stderr_is_terminal);
+  const SteadyClock::time_point begin = SteadyClock::now();
+  std::chrono::duration<double> seconds{};
+  Bytes bytes = 0;
   LoadHooks hooks;
   hooks.planned = [&](const LoadPlan& plan) {
     fmt::print(stderr, "[memory: {} quoted, {}]\n", FormatBytes(plan.quote.Total()),
@@ -228,7 +235,9 @@ Result<Engine*> Runtime::Load(const LoadSettings& settings, const Environment& e
     if (watch.planned) watch.planned(plan);
   };
   hooks.progress = [&](Bytes done, Bytes total, std::string_view weight) {
-    progress.Show(done, total);
+    progress->Show(done, total);
+    seconds = SteadyClock::now() - begin;
+    bytes = done;
     if (watch.progress) watch.progress(done, total, weight);
   };
   Available available = available_;
@@ -242,6 +251,10 @@ Result<Engine*> Runtime::Load(const LoadSettings& settings, const Environment& e
   }
   ASSIGN_OR_RETURN(LoadedModel loaded,
                    LoadModel(*model_, *backend_, *allocator_, complete, available, hooks));
+  progress.reset();
+  fmt::print(stderr, "[loaded: {} in {:.3f} s, {}/s]\n", FormatBytes(bytes), seconds.count(),
+             FormatBytes(
+                 static_cast<Bytes>(static_cast<double>(bytes) / std::max(1e-6, seconds.count()))));
   engine_ = std::make_unique<Engine>(std::move(loaded));
   return engine_.get();
 }

@@ -13,49 +13,60 @@ namespace {
 
 using SourceRows = std::span<const SourceRow>;
 
-// One 32-bit word of each row.
+// One 32-bit word of each row, four rows to a vector.
 struct Words {
-  std::uint32_t lanes[kPanelRows];
+  Word4 fours[kPanelRows / 4];
 };
 // The codes of 32 elements: word c holds elements 4c..4c+3, a byte each.
 using CodeWords = Words[8];
 
 // --- codes out of the checkpoint ---
 
+// kCount (1, 2 or 4) consecutive words of each of four rows, from byte `at`.
+template <int kCount>
+void GatherFour(const SourceRow* rows, Bytes at, Word4* out) {
+  if constexpr (kCount == 4) {
+    for (int r = 0; r < 4; ++r) out[r] = LoadVector<Word4>(rows[r].data + at);
+    Transpose4(out);
+  } else if constexpr (kCount == 2) {
+    Word4 pairs[2];
+    for (int r = 0; r < 4; ++r)
+      std::memcpy(reinterpret_cast<std::uint8_t*>(pairs) + 8 * r, rows[r].data + at, 8);
+    out[0] = __builtin_shufflevector(pairs[0], pairs[1], 0, 2, 4, 6);
+    out[1] = __builtin_shufflevector(pairs[0], pairs[1], 1, 3, 5, 7);
+  } else {
+    std::uint32_t words[4];
+    for (int r = 0; r < 4; ++r) std::memcpy(&words[r], rows[r].data + at, 4);
+    std::memcpy(out, words, sizeof words);
+  }
+}
+
 // Consecutive words of each of 16 rows, from byte `at`.
 template <int kCount>
 void Gather(SourceRows rows, Bytes at, Words* out) {
-  constexpr int kFours = kCount / 4 * 4;
-  for (std::size_t lane = 0; lane < kPanelRows; lane += 4) {
-    for (int w = 0; w < kFours; w += 4) {
-      Word4 four[4];
-      for (std::size_t r = 0; r < 4; ++r)
-        four[r] = LoadVector<Word4>(rows[lane + r].data + at + 4 * w);
-      Transpose4(four);
-      for (int i = 0; i < 4; ++i) std::memcpy(&out[w + i].lanes[lane], &four[i], sizeof(Word4));
-    }
+  constexpr int kTaken = kCount >= 4 ? 4 : kCount >= 2 ? 2 : 1;
+  for (std::size_t four = 0; four < kPanelRows / 4; ++four) {
+    Word4 words[kTaken];
+    GatherFour<kTaken>(&rows[4 * four], at, words);
+    for (int w = 0; w < kTaken; ++w) out[w].fours[four] = words[w];
   }
-  for (int w = kFours; w < kCount; ++w) {
-    for (std::size_t lane = 0; lane < kPanelRows; ++lane)
-      std::memcpy(&out[w].lanes[lane], rows[lane].data + at + 4 * w, 4);
-  }
+  if constexpr (kCount > kTaken) Gather<kCount - kTaken>(rows, at + 4 * kTaken, out + kTaken);
 }
 
 template <typename Op>
 void Each(Words& words, Op op) {
-  for (std::uint32_t& lane : words.lanes) lane = op(lane);
+  for (Word4& four : words.fours) four = op(four);
 }
 
-// out[lane] = op(out[lane], a[lane]) for each lane.
+// out = op(out, a), row by row.
 template <typename Op>
 void Combine(Words& out, const Words& a, Op op) {
-  for (int lane = 0; lane < kPanelRows; ++lane)
-    out.lanes[lane] = op(out.lanes[lane], a.lanes[lane]);
+  for (int i = 0; i < kPanelRows / 4; ++i) out.fours[i] = op(out.fours[i], a.fours[i]);
 }
 
 // Moves four codes of kBits bits, side by side, into a byte each.
 template <int kBits>
-std::uint32_t Spread(std::uint32_t four) {
+Word4 Spread(Word4 four) {
   if constexpr (kBits < 8) {
     constexpr std::uint32_t kPairs = (1u << 2 * kBits) - 1, kOnes = (1u << kBits) - 1;
     four = (four & kPairs) | (four & kPairs << 2 * kBits) << (16 - 2 * kBits);
@@ -68,10 +79,10 @@ std::uint32_t Spread(std::uint32_t four) {
 template <int kBits, int kC = 0>
 void SpreadStream(const Words* stream, Words* codes) {
   constexpr int kWord = kC * kBits / 8, kShift = kC * kBits % 8 * 4;
-  for (int lane = 0; lane < kPanelRows; ++lane) {
-    std::uint32_t four = stream[kWord].lanes[lane] >> kShift;
-    if constexpr (kShift + 4 * kBits > 32) four |= stream[kWord + 1].lanes[lane] << (32 - kShift);
-    codes[kC].lanes[lane] = Spread<kBits>(four);
+  for (int i = 0; i < kPanelRows / 4; ++i) {
+    Word4 four = stream[kWord].fours[i] >> kShift;
+    if constexpr (kShift + 4 * kBits > 32) four |= stream[kWord + 1].fours[i] << (32 - kShift);
+    codes[kC].fours[i] = Spread<kBits>(four);
   }
   if constexpr (kC < 7) SpreadStream<kBits, kC + 1>(stream, codes);
 }
@@ -239,9 +250,12 @@ void PackCodes(const Words* codes, int bits, std::uint8_t* to) {
 
 // Elements of one byte: [32][16].
 void PackBytes(SourceRows rows, Bytes at, std::uint8_t* to) {
-  for (std::size_t i = 0; i < kPanelGroup; ++i) {
+  for (int half = 0; half < 2; ++half, at += 16, to += 256) {
+    Byte16 block[kPanelRows];
     for (std::size_t lane = 0; lane < kPanelRows; ++lane)
-      *to++ = rows[lane].data[at + static_cast<Bytes>(i)];
+      block[lane] = LoadVector<Byte16>(rows[lane].data + at);
+    Transpose16(block);
+    std::memcpy(to, block, sizeof block);
   }
 }
 
@@ -391,6 +405,37 @@ void PackScales(const Format& format, const PanelLayout& layout, SourceRows rows
   }
 }
 
+// --- plain elements ---
+
+// 8 elements of two bytes of each of 16 rows.
+void PackHalves(SourceRows rows, Bytes at, std::uint8_t* to) {
+  for (std::size_t lane = 0; lane < kPanelRows; lane += 8) {
+    Half8 block[8];
+    for (std::size_t r = 0; r < 8; ++r) block[r] = LoadVector<Half8>(rows[lane + r].data + at);
+    Transpose8(block);
+    for (std::size_t i = 0; i < 8; ++i)
+      std::memcpy(to + 2 * (i * kPanelRows + lane), &block[i], sizeof(Half8));
+  }
+}
+
+// Elements of `size` bytes, 2 or 4.
+void PackPlain(SourceRows rows, Bytes size, std::int64_t k, std::uint8_t* out) {
+  constexpr std::int64_t kStep = 8;
+  std::int64_t i = 0;
+  if (rows.size() == kPanelRows) {
+    for (; i + kStep <= k; i += kStep, out += kStep * kPanelRows * size) {
+      if (size == 2) {
+        PackHalves(rows, i * size, out);
+      } else {
+        CodeWords words;
+        Gather<kStep>(rows, i * size, words);
+        std::memcpy(out, words, sizeof words);
+      }
+    }
+  }
+  for (; i < k; ++i, out += kPanelRows * size) PackData(rows, size, i * size, out);
+}
+
 }  // namespace
 
 void PackPanel(const Format& format, const PanelLayout& layout, std::span<const SourceRow> rows,
@@ -398,11 +443,7 @@ void PackPanel(const Format& format, const PanelLayout& layout, std::span<const 
   const int bits = TraitsOf(layout.kind).bits;
   if (rows.size() < kPanelRows) std::memset(out, 0, static_cast<std::size_t>(layout.bytes));
   const Bytes block = FormatRowBytes(format, format.BlockElements())->data;
-  if (bits == 0) {
-    for (std::int64_t i = 0; i < k; ++i)
-      PackData(rows, block, i * block, out + i * kPanelRows * block);
-    return;
-  }
+  if (bits == 0) return PackPlain(rows, block, k, out);
   std::uint8_t* chunk = out;
   // Codes of lanes without a row are those of the last one; their scales are zeros.
   SourceRow all[kPanelRows];

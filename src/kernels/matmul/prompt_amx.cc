@@ -9,6 +9,7 @@
 #include "kernels/matmul/intrinsics.h"
 #include "kernels/matmul/prompt.h"
 #include "kernels/matmul/tile.h"
+#include "kernels/matmul/tile_shapes.h"
 #include "kernels/matmul/unroll.h"
 #include "quant/minifloat.h"
 
@@ -28,18 +29,12 @@ namespace {
 // Tiles 0 to 3 are sums, 4 and 5 rows, 6 and 7 weights; all are 16 rows of 64 bytes.
 constexpr int kTileStride = 64;
 
-// What the processor loads as a thread's shapes of tiles.
-struct alignas(64) TileShapes {
-  std::uint8_t palette = 1;
-  std::uint8_t start_row = 0;
-  std::uint8_t reserved[14] = {};
-  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-static_assert(sizeof(TileShapes) == 64);
-// Static, since gcc 12 takes the instruction to read the first 8 bytes only and leaves out the
-// stores to the rest of a local one.
-constexpr TileShapes kShapes;
+constexpr TileShapes FullTiles() {
+  TileShapes shapes;
+  for (int tile = 0; tile < 8; ++tile) shapes.Set(tile, kTileRows, kTileStride);
+  return shapes;
+}
+constexpr TileShapes kShapes = FullTiles();
 
 TARGET_AMX void Begin() { _tile_loadconfig(&kShapes); }
 TARGET_AMX void End() { _tile_release(); }
