@@ -289,6 +289,7 @@ class Run(unittest.TestCase):
         self.assertEqual(run.stdout.count("\n"), 1)
         self.assertRegex(run.stderr, r"^\[memory: .* quoted, .*\]\n\[loaded: .* in [\d.]+ s, .*/s\]\n\[5 tokens, [\d.]+ tokens/s, cut at the length limit\]\n$")
         self.assertEqual(tonnage("run", CHAT, "--temperature", 0, "--max-tokens", 5, stdin="hello\n").stdout, run.stdout)
+        self.assertEqual(tonnage(*args, "--pin").stdout, run.stdout)
 
     def test_the_same_seed_gives_the_same_answer(self):
         args = ("run", CHAT, "hello", "--seed", 7, "--max-tokens", 20)

@@ -13,12 +13,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-int AllowedProcessors() {
-  cpu_set_t set;
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
-  return static_cast<int>(std::thread::hardware_concurrency());
-}
-
 // Whole processors that "quota period" (cgroup v2's cpu.max) pays for; 0 when there is no limit.
 int QuotaProcessors(const fs::path& file) {
   std::ifstream stream(file);
@@ -39,8 +33,30 @@ std::string Group(const fs::path& root) {
 
 }  // namespace
 
+std::vector<int> AllowedProcessors() {
+  std::vector<int> processors;
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
+    for (int i = 0; i < CPU_SETSIZE; ++i) {
+      if (CPU_ISSET(i, &set)) processors.push_back(i);
+    }
+  } else {  // more than a set can name
+    const auto count = static_cast<int>(std::thread::hardware_concurrency());
+    for (int i = 0; i < count; ++i) processors.push_back(i);
+  }
+  return processors;
+}
+
+bool PinThread(int processor) {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (processor < 0 || processor >= CPU_SETSIZE) return false;
+  CPU_SET(processor, &set);
+  return sched_setaffinity(0, sizeof(set), &set) == 0;
+}
+
 int UsableCores(const fs::path& root) {
-  int cores = std::max(1, AllowedProcessors());
+  int cores = std::max(1, static_cast<int>(AllowedProcessors().size()));
   const fs::path mount = root / "sys/fs/cgroup";
   for (fs::path group = Group(root);; group = group.parent_path()) {
     if (const int quota = QuotaProcessors(mount / group / "cpu.max"); quota > 0)

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <fstream>
+#include <thread>
+#include <vector>
 
 namespace tonnage {
 namespace {
@@ -24,6 +26,19 @@ TEST(Cores, QuotasOfEveryLevelCount) {
   std::ofstream(root / "sys/fs/cgroup/a/cpu.max") << "5000 100000\n";
   EXPECT_EQ(UsableCores(root), 1);
   fs::remove_all(root);
+}
+
+TEST(Cores, APinnedThreadStaysOnItsProcessor) {
+  const std::vector<int> before = AllowedProcessors();
+  ASSERT_FALSE(before.empty());
+  std::vector<int> inside;
+  std::thread([&] {
+    EXPECT_TRUE(PinThread(before.back()));
+    inside = AllowedProcessors();
+  }).join();
+  EXPECT_EQ(inside, std::vector<int>{before.back()});
+  EXPECT_EQ(AllowedProcessors(), before);
+  EXPECT_FALSE(PinThread(-1));
 }
 
 }  // namespace

@@ -1,5 +1,7 @@
 #include "base/thread_pool.h"
 
+#include "base/cores.h"
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -19,9 +21,17 @@ inline void Pause() {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads) {
+ThreadPool::ThreadPool(int threads, std::span<const int> processors) {
+  constexpr int kAnywhere = -1;
   try {
-    for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { Work(i); });
+    for (int i = 1; i < threads; ++i) {
+      const size_t place = static_cast<size_t>(i);
+      const int processor = processors.empty() ? kAnywhere : processors[place % processors.size()];
+      workers_.emplace_back([this, i, processor] {
+        if (processor != kAnywhere) PinThread(processor);
+        Work(i);
+      });
+    }
   } catch (...) {  // the system starts no more: those that run must end before their handles do
     {
       std::lock_guard lock(mutex_);

@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <type_traits>
 #include <vector>
@@ -16,8 +17,9 @@ namespace tonnage {
 
 class ThreadPool {
  public:
-  // `threads` counts the caller: threads - 1 workers are started.
-  explicit ThreadPool(int threads);
+  // `threads` counts the caller: threads - 1 workers are started. Worker i stays on
+  // processors[i], counted in circles, where there are any.
+  explicit ThreadPool(int threads, std::span<const int> processors = {});
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;

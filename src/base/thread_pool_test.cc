@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <chrono>
 #include <vector>
+
+#include "base/cores.h"
 
 namespace tonnage {
 namespace {
@@ -18,6 +21,20 @@ TEST(ThreadPool, RunsEveryTaskOnce) {
       for (auto& count : counts) EXPECT_EQ(count.load(), 1);
     }
   }
+}
+
+TEST(ThreadPool, WorkersStayOnTheirProcessors) {
+  const std::vector<int> all = AllowedProcessors();
+  const std::vector<int> chosen = {all.back(), all.front()};
+  ThreadPool pool(4, chosen);
+  std::array<std::vector<int>, 4> seen;
+  std::atomic<int> inside = 0;
+  pool.Run(4, [&](std::int64_t, int thread) {
+    seen[static_cast<size_t>(thread)] = AllowedProcessors();
+    for (++inside; inside < 4;) std::this_thread::yield();  // so that each takes one
+  });
+  EXPECT_EQ(seen[0], all) << "the caller is not the pool's to move";
+  for (size_t i = 1; i < 4; ++i) EXPECT_EQ(seen[i], std::vector<int>{chosen[i % 2]});
 }
 
 TEST(ThreadPool, ManySmallJobsSeeEachOthersWrites) {

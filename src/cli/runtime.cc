@@ -74,6 +74,9 @@ void ModelOptions::AddLoadTo(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--threads", threads, "threads that compute (default: one a usable core)")
       ->check(CLI::Range(1, 1024));
+  app.add_flag(
+      "--pin", pin,
+      "keep each of these threads on a core of its own; for a machine that does nothing else");
   app.add_option("--cpu", processor,
                  "use no more of the processor than: portable, avx2, avx512, vnni, amx");
   app.add_option("--kernel", kernel,
@@ -93,6 +96,7 @@ std::vector<std::string> ModelOptions::Arguments() const {
   add("--buffer-limit", buffer_limit);
   add("--device", device);
   if (threads > 0) add("--threads", std::to_string(threads));
+  if (pin) words.push_back("--pin");
   add("--cpu", processor);
   add("--kernel", kernel);
   return words;
@@ -174,7 +178,10 @@ Status Runtime::UseCpu(const ModelOptions& options, const Environment& environme
   budget_ = host_budget_.get();
   allocator_ = std::make_unique<HostAllocator>(&ledger_, budget_);
   backend_ = std::make_unique<CpuBackend>(
-      CpuBackendOptions{.features = features, .threads = threads_, .kernel = options.kernel},
+      CpuBackendOptions{.features = features,
+                        .threads = threads_,
+                        .kernel = options.kernel,
+                        .processors = options.pin ? AllowedProcessors() : std::vector<int>()},
       *allocator_, ledger_);
   return {};
 }

@@ -33,6 +33,7 @@ struct ModelOptions {
   std::int64_t slots = 1;
   std::string kv_dtype = "f16";
   std::string precision = "fast";
+  bool pin = false;       // each thread stays on a core
   std::string processor;  // a lower level than this machine's
   std::string kernel;     // a kernel variant by name
   // Of what a server has for all its runners, what is left for this one; and whose that is.

@@ -43,10 +43,11 @@ CpuBackend::CpuBackend(const CpuBackendOptions& options, Allocator& allocator, c
     : allocator_(allocator),
       ledger_(ledger),
       kernels_(SelectKernels(options.features, options.kernel)),
-      threads_(std::max(1, options.threads)) {}
+      threads_(std::max(1, options.threads)),
+      processors_(options.processors) {}
 
 CpuBackend::Workers& CpuBackend::StartedWorkers() {
-  std::call_once(started_, [this] { workers_ = std::make_unique<Workers>(threads_); });
+  std::call_once(started_, [this] { workers_ = std::make_unique<Workers>(threads_, processors_); });
   return *workers_;
 }
 

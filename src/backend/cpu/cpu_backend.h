@@ -5,7 +5,9 @@
 
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "backend/backend.h"
 #include "backend/host/kernel_set.h"
@@ -21,6 +23,9 @@ struct CpuBackendOptions {
   // The name of a kernel variant, such as "reference", that every family shall use that has it;
   // empty for the best.
   std::string kernel = {};
+  // The threads stay on these processors, one each, the first of them the queue's; empty leaves
+  // them to the system.
+  std::vector<int> processors = {};
 };
 
 class CpuBackend final : public Backend {
@@ -46,7 +51,9 @@ class CpuBackend final : public Backend {
   // The threads, which the first load starts: prices need none, and what cannot have them can still
   // be told what it would take.
   struct Workers {
-    explicit Workers(int threads) : pool(threads) {}
+    Workers(int threads, const std::vector<int>& processors)
+        : pool(threads, processors),
+          queue(processors.empty() ? std::nullopt : std::optional(processors.front())) {}
     ThreadPool pool;
     std::mutex pool_mutex;  // held by whoever runs jobs on the pool
     StepQueue queue;        // last: its thread uses the above
@@ -54,6 +61,7 @@ class CpuBackend final : public Backend {
   Workers& StartedWorkers();
 
   const int threads_;
+  const std::vector<int> processors_;
   std::once_flag started_;
   std::unique_ptr<Workers> workers_;
 };

@@ -1,10 +1,15 @@
 #include "backend/host/step_queue.h"
 
 #include "backend/host/program.h"
+#include "base/cores.h"
 
 namespace tonnage {
 
-StepQueue::StepQueue() : thread_([this] { Work(); }) {}
+StepQueue::StepQueue(std::optional<int> processor)
+    : thread_([this, processor] {
+        if (processor) PinThread(*processor);
+        Work();
+      }) {}
 
 StepQueue::~StepQueue() {
   {

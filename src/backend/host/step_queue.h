@@ -8,6 +8,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "backend/backend.h"
@@ -19,7 +20,8 @@ class HostProgram;
 
 class StepQueue {
  public:
-  StepQueue();
+  // Its thread stays on `processor`, if there is one.
+  explicit StepQueue(std::optional<int> processor = std::nullopt);
   // Runs what was pushed, then ends.
   ~StepQueue();
 
