@@ -3,6 +3,7 @@
 
 Uses the small golden models of the repository and, where the model store has it, the default model."""
 import json
+import math
 import os
 import pathlib
 import pty
@@ -46,7 +47,7 @@ class Usage(unittest.TestCase):
     def test_help_lists_every_command_and_exit_code(self):
         run = tonnage("--help")
         self.assertEqual(run.returncode, 0)
-        for word in ("run", "serve", "plan", "pull", "list", "rm", "inspect", "bench", "tokenize", "detokenize", "render", "logits",
+        for word in ("run", "serve", "plan", "pull", "list", "rm", "inspect", "bench", "eval", "tokenize", "detokenize", "render", "logits",
                      "Exit codes", "TONNAGE_HOME"):
             self.assertIn(word, run.stdout)
 
@@ -312,6 +313,85 @@ class Run(unittest.TestCase):
             chat.read_until(">>> ")
         chat.type("/bye\r")
         self.assertEqual(chat.exit_code(), 0)
+
+
+class Eval(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.text = self.folder / "text"
+        self.text.write_text("The quick brown fox jumps over the lazy dog. " * 6)
+        self.reference = self.folder / "reference"
+
+    def eval(self, *args, window=16):
+        run = tonnage("eval", CHAT, "--perplexity", self.text, "--window", window, "--json", *args)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        return json.loads(run.stdout)
+
+    def ids(self):
+        return json.loads(tonnage("tokenize", CHAT, stdin=json.dumps(self.text.read_text()) + "\n").stdout)
+
+    def test_perplexity_is_that_of_the_logits(self):
+        ids, log_probs = self.ids(), []
+        for first in range(0, len(ids), 16):
+            window = ids[first:first + 16]
+            out = self.folder / "logits"
+            self.assertEqual(tonnage("logits", CHAT, "--out", out, stdin=json.dumps(window) + "\n").returncode, 0)
+            shape, data, _ = read_safetensors(out)["logits"]
+            for row in range(len(window) - 1):
+                logits = struct.unpack_from(f"<{shape[1]}f", data, row * shape[1] * 4)
+                top = max(logits)
+                log_probs.append(logits[window[row + 1]] - top - math.log(sum(math.exp(x - top) for x in logits)))
+        result = self.eval()
+        self.assertEqual((result["tokens"], result["window"], result["predicted_tokens"]), (len(ids), 16, len(log_probs)))
+        self.assertAlmostEqual(result["perplexity"] / math.exp(-sum(log_probs) / len(log_probs)), 1, delta=1e-6)
+
+    def test_a_run_does_not_diverge_from_itself_and_precisions_do(self):
+        run = tonnage("eval", CHAT, "--perplexity", self.text, "--window", 16, "--save", self.reference)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertRegex(run.stderr, r"reference: [\d.]+ [KM]iB will be written")
+        self.assertRegex(run.stdout, r"tokens in windows of 16\nperplexity +[\d.]+\n$")
+        same = self.eval("--kl", self.reference)
+        self.assertEqual((same["mean_kl"], same["max_kl"], same["top_token_same"], same["perplexity_change"]), (0, 0, 1, 0))
+        other = self.eval("--kl", self.reference, "--kv", "bf16")
+        self.assertGreater(other["mean_kl"], 0)
+        self.assertLess(other["mean_kl"], 0.01)
+        self.assertLessEqual(other["mean_kl"], other["max_kl"])
+        self.assertAlmostEqual(other["perplexity_change"], other["perplexity"] / other["reference_perplexity"] - 1)
+        self.assertEqual(other["reference_perplexity"], same["perplexity"])
+        run = tonnage("eval", CHAT, "--perplexity", self.text, "--window", 16, "--kl", self.reference)
+        self.assertRegex(run.stdout, r"KL divergence +0.00e\+00 mean, 0.00e\+00 at most\nsame top token +100.00%\n$")
+
+    def test_a_reference_of_something_else_is_refused(self):
+        self.eval("--save", self.reference)
+        for change, window, words in (
+                (lambda: None, 8, "windows of 16 tokens, this run of 8"),
+                (lambda: self.text.write_text("Something else entirely, as long or not."), 16, "other tokens"),
+                (lambda: self.reference.write_text("junk"), 16, "reference")):
+            change()
+            run = tonnage("eval", CHAT, "--perplexity", self.text, "--window", window, "--kl", self.reference)
+            self.assertIn(run.returncode, (2, 4), run.stderr)
+            self.assertIn(words, run.stderr)
+            self.assertEqual(run.stdout, "")
+
+    def test_what_cannot_be_evaluated_is_told(self):
+        for content, code, words in ((None, 4, "none"), ("", 2, "0 tokens"), ("a", 2, "1 tokens")):
+            path = self.folder / "none"
+            if content is not None:
+                path.write_text(content)
+            run = tonnage("eval", CHAT, "--perplexity", path)
+            self.assertEqual(run.returncode, code, run.stderr)
+            self.assertIn(words, run.stderr)
+        self.assertEqual(tonnage("eval", CHAT).returncode, 2)
+        self.assertEqual(tonnage("eval", CHAT, "--perplexity", self.text, "--kl", self.text, "--save", self.text).returncode, 2)
+        self.assertEqual(tonnage("eval", LLAMA, "--perplexity", self.text).returncode, 4)  # no tokenizer
+
+    def test_a_last_window_of_one_token_is_left_out(self):
+        count = len(self.ids())
+        self.assertEqual(self.eval(window=count - 1)["tokens"], count - 1)
+        self.assertEqual(self.eval(window=count - 2)["tokens"], count)
+        self.assertEqual(self.eval(window=10 * count)["window"], count)
 
 
 class Chat:

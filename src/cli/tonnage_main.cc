@@ -29,6 +29,7 @@ constexpr Command kCommands[] = {
      DefineInspect},
     {"quantize", kPeople, "write a model in another format", DefineQuantize},
     {"bench", kPeople, "measure prefill and decode", DefineBench},
+    {"eval", kPeople, "measure how well a model predicts a text", DefineEval},
     {"version", kPeople, "print the version and what this processor offers", DefineVersion},
     {"tokenize", kInside, "text to token ids", DefineTokenize},
     {"detokenize", kInside, "token ids to text", DefineDetokenize},
