@@ -199,7 +199,9 @@ class SimulatedDevices(unittest.TestCase):
     def test_bench_runs_on_it(self):
         run = tonnage("bench", LLAMA, "--device", "sim:m1", "--json", "--prompt", 8, "--generate", 4, "--repeat", 1)
         self.assertEqual(run.returncode, 0, run.stderr)
-        self.assertEqual(len(json.loads(run.stdout)["ids"]), 4)
+        figures = json.loads(run.stdout)
+        self.assertEqual(len(figures["ids"]), 4)
+        self.assertNotIn("read_bytes_per_s", figures)  # this processor's bounds are not the device's
 
     def test_limits_of_submissions_are_strictly_read_and_kept(self):
         for name in ("BYTES", "LAUNCHES", "MS"):
@@ -295,13 +297,6 @@ class Run(unittest.TestCase):
         args = ("run", CHAT, "hello", "--seed", 7, "--max-tokens", 20)
         self.assertEqual(tonnage(*args).stdout, tonnage(*args).stdout)
 
-    def test_bench_prints_json(self):
-        run = tonnage("bench", LLAMA, "--prompt", 8, "--generate", 4, "--repeat", 1, "--json")
-        self.assertEqual(run.returncode, 0, run.stderr)
-        figures = json.loads(run.stdout)
-        self.assertEqual(len(figures["ids"]), 4)
-        self.assertGreater(figures["decode_tokens_per_s"], 0)
-
     def test_ctrl_c_stops_the_answer_and_not_the_chat(self):
         chat = Chat("run", CHAT, "--temperature", 0, "--max-tokens", 40)
         chat.read_until(">>> ")
@@ -313,6 +308,60 @@ class Run(unittest.TestCase):
             chat.read_until(">>> ")
         chat.type("/bye\r")
         self.assertEqual(chat.exit_code(), 0)
+
+
+class Bench(unittest.TestCase):
+    SMALL = ("bench", LLAMA, "--prompt", 8, "--generate", 4, "--repeat", 1)
+
+    def figures(self, *args):
+        run = tonnage(*self.SMALL, "--json", *args)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        return json.loads(run.stdout)
+
+    def test_every_figure_has_its_bound(self):
+        json_ = self.figures("--depth", 40, "--batch", "1,3", "--concurrency", 2, "--threads", 1)
+        self.assertEqual(len(json_["ids"]), 4)
+        self.assertEqual(json_["threads"], 1)
+        self.assertGreater(json_["read_bytes_per_s"], 0)
+        rows = json_["figures"]
+        self.assertEqual([(row["work"], row["requests"], row["prompt_tokens"]) for row in rows],
+                         [("prefill", 1, 8), ("decode", 1, 8), ("prefill", 1, 40), ("decode", 1, 40), ("batch", 1, 8), ("batch", 3, 8),
+                          ("concurrency", 2, 8)])
+        for row in rows:
+            self.assertGreater(row["tokens_per_s"], 0)
+            self.assertAlmostEqual(row["reached"], row["tokens_per_s"] / row["bound_tokens_per_s"])
+        self.assertEqual((json_["prefill_tokens_per_s"], json_["decode_tokens_per_s"]), (rows[0]["tokens_per_s"], rows[1]["tokens_per_s"]))
+        self.assertAlmostEqual(rows[5]["of_single"], rows[5]["tokens_per_s"] / rows[1]["tokens_per_s"])
+        self.assertGreater(rows[6]["first_token_s"], 0)
+        self.assertLessEqual(rows[6]["inter_token_s"], rows[6]["longest_inter_token_s"])
+
+    def test_only_loops_that_the_processor_may_run_are_measured(self):
+        names = self.figures("--cpu", "portable")["operations_per_s"].keys()
+        self.assertEqual(list(names), ["int8_portable", "f32_portable"])
+
+    def test_without_bounds_there_are_none(self):
+        json_ = self.figures("--no-bounds")
+        self.assertNotIn("read_bytes_per_s", json_)
+        self.assertNotIn("bound_tokens_per_s", json_["figures"][0])
+
+    def test_the_table_has_a_line_a_figure(self):
+        run = tonnage(*self.SMALL, "--batch", 2, "--concurrency", 2)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        for line in (r"measured here: [\d.]+ GB/s read, .* GOP/s f32_portable", r"tokens/s +bound +reached", r"prefill +8 tokens +[\d.]+ +[\d.]+ +[\d.]+%",
+                     r"decode +4 tokens behind 8 ", r"batch +2 x 4 tokens behind 8 .*% +[\d.]+ x one request",
+                     r"concurrency +2 x 4 tokens behind 8 .* first token \d+ ms, then one each [\d.]+ ms"):
+            self.assertRegex(run.stdout, line)
+
+    def test_memory_for_the_bounds_is_under_the_limit_too(self):
+        run = tonnage(*self.SMALL, "--memory-limit", "200M")
+        self.assertEqual(run.returncode, 3)
+        self.assertIn("--no-bounds", run.stderr)
+        self.assertEqual(tonnage(*self.SMALL, "--memory-limit", "200M", "--no-bounds").returncode, 0)
+
+    def test_bad_numbers_are_2(self):
+        for args in (("--batch", 0), ("--depth", -1), ("--concurrency", "x"), ("--ids", "[]"), ("--repeat", 0)):
+            run = tonnage(*self.SMALL[:2], *args)
+            self.assertEqual(run.returncode, 2, f"{args}: {run.stderr}")
 
 
 class Eval(unittest.TestCase):

@@ -157,9 +157,9 @@ Result<MemoryLimit> Runtime::ReadLimit() const {
 }
 
 Status Runtime::UseCpu(const ModelOptions& options, const Environment& environment) {
-  CpuFeatures features = CpuFeatures::Detect();
+  features_ = CpuFeatures::Detect();
   if (!options.processor.empty()) {
-    ASSIGN_OR_RETURN(features, features.LoweredTo(options.processor));
+    ASSIGN_OR_RETURN(features_, features_.LoweredTo(options.processor));
   }
   threads_ = options.threads > 0 ? options.threads : UsableCores();
   ASSIGN_OR_RETURN(limits_, ReadHostBudget(UserLimits(options, environment)));
@@ -171,7 +171,7 @@ Status Runtime::UseCpu(const ModelOptions& options, const Environment& environme
   budget_ = host_budget_.get();
   allocator_ = std::make_unique<HostAllocator>(&ledger_, budget_);
   backend_ = std::make_unique<CpuBackend>(
-      CpuBackendOptions{.features = features, .threads = threads_, .kernel = options.kernel},
+      CpuBackendOptions{.features = features_, .threads = threads_, .kernel = options.kernel},
       *allocator_, ledger_);
   return {};
 }

@@ -28,7 +28,7 @@ constexpr Command kCommands[] = {
     {"inspect", kPeople, "what a model file holds: config, tensors, tokenizer, template",
      DefineInspect},
     {"quantize", kPeople, "write a model in another format", DefineQuantize},
-    {"bench", kPeople, "measure prefill and decode", DefineBench},
+    {"bench", kPeople, "measure how fast a model is, beside how fast it could be", DefineBench},
     {"eval", kPeople, "measure how well a model predicts a text", DefineEval},
     {"version", kPeople, "print the version and what this processor offers", DefineVersion},
     {"tokenize", kInside, "text to token ids", DefineTokenize},
