@@ -295,6 +295,14 @@ double Peaks::OperationsPerSecond(Arithmetic arithmetic) const {
   return best;
 }
 
+void Peaks::TakeBest(const Peaks& other) {
+  read_bytes_per_s = std::max(read_bytes_per_s, other.read_bytes_per_s);
+  for (size_t i = 0; i < rates.size(); ++i) {
+    rates[i].operations_per_s =
+        std::max(rates[i].operations_per_s, other.rates[i].operations_per_s);
+  }
+}
+
 double MeasureRead(std::span<std::uint8_t> memory, const CpuFeatures& features, ThreadPool& pool) {
   // Without huge pages the loads would wait for translations. A refusal only costs speed.
   constexpr std::uintptr_t kPage = 4096;

@@ -40,6 +40,8 @@ struct Peaks {
 
   // The best rate of this arithmetic or, where the processor has none, of f32.
   double OperationsPerSecond(Arithmetic arithmetic) const;
+  // Takes what is better from another measurement with the same features.
+  void TakeBest(const Peaks& other);
 };
 
 // The best of several runs on all of the pool's threads. `memory` is overwritten; it must be many

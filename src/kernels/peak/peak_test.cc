@@ -66,6 +66,16 @@ TEST(PeakTest, TheBestRateOfAnArithmeticCountsAndF32StandsIn) {
   EXPECT_EQ(peaks.OperationsPerSecond(Arithmetic::kBf16), 3);
 }
 
+TEST(PeakTest, TheBestOfTwoMeasurements) {
+  Peaks peaks = {.read_bytes_per_s = 5,
+                 .rates = {{"a", Arithmetic::kInt8, 1}, {"b", Arithmetic::kF32, 9}}};
+  peaks.TakeBest(
+      {.read_bytes_per_s = 4, .rates = {{"a", Arithmetic::kInt8, 2}, {"b", Arithmetic::kF32, 8}}});
+  EXPECT_EQ(peaks.read_bytes_per_s, 5);
+  EXPECT_EQ(peaks.rates[0].operations_per_s, 2);
+  EXPECT_EQ(peaks.rates[1].operations_per_s, 9);
+}
+
 TEST(PeakTest, MemoryOfAnySizeAndAlignmentIsRead) {
   ThreadPool pool(2);
   std::vector<std::uint8_t> memory(1 << 17);
