@@ -67,7 +67,7 @@ def streamed_token_seconds(server, tokens):
 
 
 def engine_token_seconds(program, model, tokens, threads):
-    run = subprocess.run([program, "bench", model, "--prompt", "6", "--generate", str(tokens), "--repeat", "1", "--json",
+    run = subprocess.run([program, "bench", model, "--prompt", "6", "--generate", str(tokens), "--repeat", "1", "--json", "--no-bounds",
                           "--context", "8192", "--threads", str(threads)], capture_output=True, text=True, check=True)
     return 1 / json.loads(run.stdout)["decode_tokens_per_s"]
 

@@ -112,7 +112,8 @@ class RisingBudget(unittest.TestCase):
 
     CONTEXT = 512
     PATH = model("smol135m", 8)
-    SERVE = [TONNAGE, "bench", PATH, "--context", CONTEXT, "--prompt", CONTEXT - 32, "--generate", 32, "--repeat", 1, "--json"]
+    SERVE = [TONNAGE, "bench", PATH, "--context", CONTEXT, "--prompt", CONTEXT - 32, "--generate", 32, "--repeat", 1, "--json",
+             "--no-bounds"]
 
     @classmethod
     def setUpClass(cls):

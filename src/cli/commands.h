@@ -7,6 +7,7 @@ namespace tonnage::cli {
 
 void DefineBench(CLI::App& app, const Environment& environment, Action& action);
 void DefineDetokenize(CLI::App& app, const Environment& environment, Action& action);
+void DefineEval(CLI::App& app, const Environment& environment, Action& action);
 void DefineInspect(CLI::App& app, const Environment& environment, Action& action);
 void DefineList(CLI::App& app, const Environment& environment, Action& action);
 void DefineLogits(CLI::App& app, const Environment& environment, Action& action);

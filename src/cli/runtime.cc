@@ -164,9 +164,9 @@ Result<MemoryLimit> Runtime::ReadLimit() const {
 }
 
 Status Runtime::UseCpu(const ModelOptions& options, const Environment& environment) {
-  CpuFeatures features = CpuFeatures::Detect();
+  features_ = CpuFeatures::Detect();
   if (!options.processor.empty()) {
-    ASSIGN_OR_RETURN(features, features.LoweredTo(options.processor));
+    ASSIGN_OR_RETURN(features_, features_.LoweredTo(options.processor));
   }
   threads_ = options.threads > 0 ? options.threads : UsableCores();
   ASSIGN_OR_RETURN(limits_, ReadHostBudget(UserLimits(options, environment)));
@@ -178,7 +178,7 @@ Status Runtime::UseCpu(const ModelOptions& options, const Environment& environme
   budget_ = host_budget_.get();
   allocator_ = std::make_unique<HostAllocator>(&ledger_, budget_);
   backend_ = std::make_unique<CpuBackend>(
-      CpuBackendOptions{.features = features,
+      CpuBackendOptions{.features = features_,
                         .threads = threads_,
                         .kernel = options.kernel,
                         .processors = options.pin ? AllowedProcessors() : std::vector<int>()},

@@ -13,6 +13,7 @@
 #include "admission/quote.h"
 #include "backend/backend.h"
 #include "backend/sim/sim_backend.h"
+#include "base/cpu_features.h"
 #include "cli/command.h"
 #include "engine/engine.h"
 #include "engine/loader.h"
@@ -76,6 +77,9 @@ class Runtime {
   // Null on a real device.
   const SimBackend* sim_backend() const { return sim_backend_; }
   int threads() const { return threads_; }
+  // Of this processor, those that may be used; none on a simulated device.
+  const CpuFeatures& features() const { return features_; }
+  Allocator& allocator() { return *allocator_; }
   const Ledger& ledger() const { return backend_->ledger(); }
   Budget& budget() { return *budget_; }
   // What this process may hold of the host's memory in all, with what others take of it by now.
@@ -96,6 +100,7 @@ class Runtime {
 
   std::string path_;
   int threads_ = 1;
+  CpuFeatures features_;
   std::optional<ModelText> text_;
   Bytes process_bytes_ = 0;
   std::vector<MemoryLimit> fixed_limits_;  // those that others cannot lower

@@ -4,7 +4,6 @@
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <memory>
@@ -15,7 +14,7 @@
 
 #include "base/check.h"
 #include "kernels/matmul/matmul.h"
-#include "kernels/matmul/peak.h"
+#include "kernels/peak/peak.h"
 #include "quant/testing.h"
 #include "quant/unpack.h"
 
@@ -46,50 +45,21 @@ AlignedBytes Allocate(Bytes bytes) {
       std::aligned_alloc(2 * kMiB, static_cast<std::size_t>(RoundUp(bytes + 1, 2 * kMiB)))));
 }
 
-// The best of several runs of `work`, which does `amount` of something: amount per second.
-template <typename Work>
-double BestRate(double amount, Work&& work) {
-  double best = 0;
-  for (int i = 0; i < 8; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    work();
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    best = std::max(best, amount / seconds.count());
-  }
-  return best;
+const Peaks& Bounds() {
+  static const Peaks peaks = [] {
+    const AlignedBytes memory = Allocate(kColdBytes);
+    return MeasurePeaks({memory.get(), static_cast<std::size_t>(kColdBytes)}, CpuFeatures::Detect(),
+                        Pool());
+  }();
+  return peaks;
 }
 
-double ReadBandwidth() {
-  static const double rate = [] {
-    const AlignedBytes data = Allocate(kColdBytes);
-    std::fill_n(data.get(), kColdBytes, std::uint8_t{1});
-    constexpr std::int64_t kSlices = 256;
-    return BestRate(static_cast<double>(kColdBytes), [&] {
-      Pool().Run(kSlices, [&](std::int64_t i) {
-        constexpr Bytes kSlice = kColdBytes / kSlices;
-        benchmark::DoNotOptimize(ReadAll(data.get() + i * kSlice, kSlice));
-      });
-    });
-  }();
-  return rate;
-}
+double ReadBandwidth() { return Bounds().read_bytes_per_s; }
 
 // Multiply-adds count as two operations.
 double ArithmeticPeak(Precision precision) {
-  const auto measure = [](auto run) {
-    constexpr std::int64_t kTasks = 64, kRounds = 100'000;
-    double operations = 0;
-    run(1, &operations);
-    return BestRate(operations * kTasks * kRounds, [&] {
-      Pool().Run(kTasks, [&](std::int64_t) {
-        double ignored;
-        benchmark::DoNotOptimize(run(kRounds, &ignored));
-      });
-    });
-  };
-  static const double int8 = measure(RunInt8Rounds);
-  static const double f32 = measure(RunF32Rounds);
-  return precision == Precision::kFast ? int8 : f32;
+  return Bounds().OperationsPerSecond(precision == Precision::kFast ? Arithmetic::kInt8
+                                                                    : Arithmetic::kF32);
 }
 
 std::vector<float> Noise(std::int64_t count) {
