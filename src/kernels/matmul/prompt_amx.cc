@@ -9,7 +9,7 @@
 #include "kernels/matmul/intrinsics.h"
 #include "kernels/matmul/prompt.h"
 #include "kernels/matmul/tile.h"
-#include "kernels/matmul/tile_shapes.h"
+#include "kernels/tile_shapes.h"
 #include "kernels/matmul/unroll.h"
 #include "quant/minifloat.h"
 
@@ -29,11 +29,6 @@ namespace {
 // Tiles 0 to 3 are sums, 4 and 5 rows, 6 and 7 weights; all are 16 rows of 64 bytes.
 constexpr int kTileStride = 64;
 
-constexpr TileShapes FullTiles() {
-  TileShapes shapes;
-  for (int tile = 0; tile < 8; ++tile) shapes.Set(tile, kTileRows, kTileStride);
-  return shapes;
-}
 constexpr TileShapes kShapes = FullTiles();
 
 TARGET_AMX void Begin() { _tile_loadconfig(&kShapes); }

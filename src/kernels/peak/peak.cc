@@ -11,6 +11,7 @@
 #include "kernels/matmul/unroll.h"
 #if defined(__x86_64__)
 #include "kernels/matmul/intrinsics.h"
+#include "kernels/tile_shapes.h"
 #endif
 
 // The empty assembly takes a value as if it used it: no load and no round can be left out.
@@ -183,20 +184,11 @@ TARGET_AVX2 void F32Avx2(std::int64_t rounds) {
   }
 }
 
-// What _tile_loadconfig reads.
-struct alignas(64) TileConfig {
-  std::uint8_t palette = 1;
-  std::uint8_t start_row = 0;
-  std::uint8_t reserved[14] = {};
-  std::uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  std::uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-static_assert(sizeof(TileConfig) == 64);
+constexpr TileShapes kTiles = FullTiles();
 
 // Tiles 0 to 3 add up the products of 4 and 5 with 6 and 7.
 TARGET_AMX void BeginTiles(const Noise& noise) {
-  const TileConfig config;
-  _tile_loadconfig(&config);
+  _tile_loadconfig(&kTiles);
   _tile_zero(0);
   _tile_zero(1);
   _tile_zero(2);

@@ -21,4 +21,11 @@ struct alignas(64) TileShapes {
 };
 static_assert(sizeof(TileShapes) == 64);
 
+// Every tile 16 rows of 64 bytes.
+constexpr TileShapes FullTiles() {
+  TileShapes shapes;
+  for (int tile = 0; tile < 8; ++tile) shapes.Set(tile, 16, 64);
+  return shapes;
+}
+
 }  // namespace tonnage
