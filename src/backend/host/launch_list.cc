@@ -1,5 +1,6 @@
 #include "backend/host/launch_list.h"
 
+#include "base/check.h"
 #include "kernels/embed/embed.h"
 
 namespace tonnage {
@@ -200,6 +201,7 @@ class Lowering {
                   .page_table = is_full ? reinterpret_cast<const std::int32_t*>(
                                               memory_.workspace + plan_.workspace.page_table)
                                         : nullptr};
+    CHECK_EQ(PageBytes(layer, args.cache.dtype), AttentionPageBytes(args.shape, args.cache.dtype));
     args.q = F32(node.inputs[0]);
     args.k = F32(node.inputs[1]);
     args.v = F32(node.inputs[2]);

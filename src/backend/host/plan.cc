@@ -109,9 +109,8 @@ Status CheckSpec(const ProgramSpec& spec) {
     return InvalidArgument("{} weights, but the formats of {}", spec.graph->weights.size(),
                            spec.formats.size());
   }
-  if (cache.kv_dtype != DType::kF32 && cache.kv_dtype != DType::kF16 &&
-      cache.kv_dtype != DType::kBF16) {
-    return Unsupported("a KV cache of {}: use f32, f16 or bf16", DTypeName(cache.kv_dtype));
+  if (!IsKvType(cache.kv_dtype)) {
+    return Unsupported("a KV cache of {}: use f32, f16, bf16 or q8", DTypeName(cache.kv_dtype));
   }
   if (spec.limits.rows < 1 || spec.limits.rows > kMaxRows || spec.limits.logit_rows < 1 ||
       spec.limits.logit_rows > spec.limits.rows) {

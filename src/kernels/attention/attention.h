@@ -13,6 +13,7 @@
 
 #include "base/bytes.h"
 #include "base/thread_pool.h"
+#include "kernels/attention/q8.h"
 #include "kernels/variant.h"
 #include "tensor/dtype.h"
 
@@ -33,10 +34,10 @@ struct AttentionShape {
 
 // The cache of one layer. A page is [kv_heads, k_dim, page tokens] keys, then [kv_heads, page
 // tokens, v_dim] values: keys are transposed, so that the scores of neighbouring tokens lie side by
-// side in a vector.
+// side in a vector. A page of 8-bit numbers is q8.h's.
 struct KvPages {
   std::uint8_t* pages = nullptr;
-  DType dtype = DType::kF16;                 // f32, f16 or bf16
+  DType dtype = DType::kF16;                 // f32, f16, bf16, or u8 for q8.h's
   std::int64_t pages_per_slot = 0;           // of the table, or of each slot's ring
   const std::int32_t* page_table = nullptr;  // [slots, pages_per_slot]; null for rings
 };
@@ -63,9 +64,14 @@ inline std::int64_t PageOf(const KvPages& cache, std::int64_t slot, std::int64_t
                                      : first + page % cache.pages_per_slot;
 }
 
-// Elements of one page of keys and values.
-inline std::int64_t PageElements(const AttentionShape& shape) {
-  return kAttentionPageTokens * shape.kv_heads * (shape.k_dim + shape.v_dim);
+inline Q8Block Q8BlockOf(const AttentionShape& shape) {
+  return {shape.k_dim, shape.v_dim, kAttentionPageTokens};
+}
+
+// Of one page of keys and values.
+inline Bytes AttentionPageBytes(const AttentionShape& shape, DType dtype) {
+  if (dtype == DType::kU8) return shape.kv_heads * Q8BlockOf(shape).bytes;
+  return kAttentionPageTokens * shape.kv_heads * (shape.k_dim + shape.v_dim) * DTypeBytes(dtype);
 }
 
 // The largest step that a workspace must serve.

@@ -47,8 +47,8 @@ class Cache {
         table_.push_back(static_cast<std::int32_t>(page * kSlots + (slot + 1) % kSlots));
       }
     }
-    const std::int64_t elements = kSlots * pages_per_slot_ * PageElements(c.shape);
-    bytes_.resize(static_cast<size_t>(elements * DTypeBytes(c.dtype)), 0xff);  // not numbers
+    const Bytes bytes = kSlots * pages_per_slot_ * AttentionPageBytes(c.shape, c.dtype);
+    bytes_.resize(static_cast<size_t>(bytes), 0xff);  // not numbers
   }
   KvPages pages() {
     return {.pages = bytes_.data(),
@@ -124,6 +124,10 @@ std::vector<float> Whole(const AttentionKernel& kernel, const AttentionCase& c,
   return all;
 }
 
+// How far a variant may be from the reference on numbers of deviation 1. Over a cache of codes,
+// queries and weights are rounded to 16 bits: a step of 4 / 32767 each, averaged over many.
+float Tolerance(const AttentionCase& c) { return c.dtype == DType::kU8 ? 2e-4f : 3e-6f; }
+
 const AttentionKernel& Reference() { return AttentionKernels().back(); }
 
 class Attention : public ::testing::TestWithParam<AttentionCase> {};
@@ -148,7 +152,7 @@ TEST_P(Attention, EveryVariantMatchesTheReference) {
       const auto out = Step(kernel, c, cache, {{&sequence, 1, at, rows}}, pool);
       const auto expected = Step(Reference(), c, cache, {{&sequence, 1, at, rows}}, pool);
       ASSERT_EQ(out.size(), static_cast<size_t>(rows * width));
-      for (size_t i = 0; i < out.size(); ++i) ASSERT_NEAR(out[i], expected[i], 3e-6f) << i;
+      for (size_t i = 0; i < out.size(); ++i) ASSERT_NEAR(out[i], expected[i], Tolerance(c)) << i;
     }
   }
 }
@@ -199,6 +203,12 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(AttentionCase{Shape(1, 1, 1, 1), DType::kF32, 70},
                       AttentionCase{Shape(9, 3, 64, 64), DType::kF32, 70},
                       AttentionCase{Shape(9, 3, 64, 64), DType::kF16, 140},
+                      AttentionCase{Shape(9, 3, 64, 64), DType::kU8, 140},
+                      AttentionCase{Shape(7, 1, 17, 83), DType::kU8, 200},
+                      AttentionCase{Shape(4, 2, 128, 128), DType::kU8, 130},
+                      AttentionCase{Shape(2, 1, 600, 8), DType::kU8, 130},
+                      AttentionCase{Shape(4, 2, 16, 16, 50, 3.0f), DType::kU8, 250, true},
+                      AttentionCase{Shape(3, 1, 8, 8), DType::kU8, 2700},
                       AttentionCase{Shape(4, 2, 24, 40), DType::kBF16, 200},
                       AttentionCase{Shape(7, 1, 17, 83), DType::kF16, 130},
                       AttentionCase{Shape(60, 1, 8, 8), DType::kF32, 130},
@@ -213,19 +223,50 @@ INSTANTIATE_TEST_SUITE_P(
 
 // What an earlier sequence left in a page, even if it is no number, reaches nobody.
 TEST(AttentionCache, StalePagesAreNotRead) {
-  const AttentionCase c{Shape(4, 2, 16, 16), DType::kF16, 100};
-  Sequence poison(c, 5);
-  for (float& value : poison.k) value = std::numeric_limits<float>::infinity();
-  for (float& value : poison.v) value = std::numeric_limits<float>::quiet_NaN();
-  const Sequence sequence(c);
   ThreadPool pool(2);
+  for (const DType dtype : {DType::kF16, DType::kU8}) {
+    const AttentionCase c{Shape(4, 2, 16, 16), dtype, 100};
+    Sequence poison(c, 5);
+    for (float& value : poison.k) value = std::numeric_limits<float>::infinity();
+    for (float& value : poison.v) value = std::numeric_limits<float>::quiet_NaN();
+    const Sequence sequence(c);
+    for (const AttentionKernel& kernel : RunnableKernels(AttentionKernels())) {
+      Cache fresh(c), stale(c);
+      Step(kernel, c, stale, {{&poison, 0, 0, 100}}, pool);
+      for (std::int64_t at = 0; at < 100; at += 25) {
+        EXPECT_EQ(Step(kernel, c, stale, {{&sequence, 0, at, 25}}, pool),
+                  Step(kernel, c, fresh, {{&sequence, 0, at, 25}}, pool))
+            << kernel.name << " " << DTypeName(dtype);
+      }
+    }
+  }
+}
+
+// A cache of codes keeps each number to half a step of its head's largest, and zeros.
+TEST(AttentionCache, CodesKeepNumbersToHalfAStep) {
+  const AttentionCase c{Shape(1, 1, 33, 33), DType::kU8, 64};
+  Sequence sequence(c);
+  for (std::int64_t i = 0; i < 33; ++i) {
+    sequence.v[static_cast<size_t>(i)] = 0.0f;            // a head of zeros
+    sequence.v[static_cast<size_t>(33 + i)] *= 1e-30f;    // and heads of extreme sizes
+    sequence.v[static_cast<size_t>(66 + i)] *= 1e30f;
+  }
+  ThreadPool pool(1);
   for (const AttentionKernel& kernel : RunnableKernels(AttentionKernels())) {
-    Cache fresh(c), stale(c);
-    Step(kernel, c, stale, {{&poison, 0, 0, 100}}, pool);
-    for (std::int64_t at = 0; at < 100; at += 25) {
-      EXPECT_EQ(Step(kernel, c, stale, {{&sequence, 0, at, 25}}, pool),
-                Step(kernel, c, fresh, {{&sequence, 0, at, 25}}, pool))
-          << kernel.name;
+    SCOPED_TRACE(kernel.name);
+    AttentionCase window = c;
+    window.shape.window = 1;  // a row's output is its own value
+    Cache cache(c);
+    const auto out = Step(kernel, window, cache, {{&sequence, 0, 0, 64}}, pool);
+    for (std::int64_t row = 0; row < 64; ++row) {
+      const auto* v = &sequence.v[static_cast<size_t>(row * 33)];
+      float largest = 0.0f;
+      for (int i = 0; i < 33; ++i) largest = std::max(largest, std::abs(v[i]));
+      // Rounding a scale up to bf16 makes its steps coarser by up to 2^-7.
+      const float half_step = largest / 127.0f * (1.0f + 0x1p-7f) / 2.0f;
+      for (int i = 0; i < 33; ++i) {
+        ASSERT_NEAR(out[static_cast<size_t>(row * 33 + i)], v[i], half_step * 1.001f) << row;
+      }
     }
   }
 }
