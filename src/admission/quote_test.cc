@@ -69,10 +69,8 @@ TEST(Quote, ARefusalNamesTheTermAndWhatFits) {
   ASSERT_TRUE(verdict.ok() && verdict->has_value());
   const Refusal& refusal = **verdict;
   EXPECT_EQ(refusal.tightest, Owner::kKv);
-  const std::vector<ServingSettings> nearest = {{4096, 1, DType::kF16},
-                                                {1088, 4, DType::kF16},
-                                                {4096, 2, DType::kU8},
-                                                {2176, 4, DType::kU8}};
+  const std::vector<ServingSettings> nearest = {
+      {4096, 1, DType::kF16}, {1088, 4, DType::kF16}, {4096, 2, DType::kU8}, {2176, 4, DType::kU8}};
   EXPECT_EQ(refusal.nearest, nearest);
   EXPECT_EQ(
       refusal.Message(),

@@ -17,9 +17,7 @@ Result<DType> ParseKvType(std::string_view word) {
 
 bool IsKvType(DType dtype) { return ParseKvType(KvTypeName(dtype)).ok(); }
 
-DType NarrowerKvType(DType kv_dtype) {
-  return kv_dtype == DType::kF32 ? DType::kF16 : DType::kU8;
-}
+DType NarrowerKvType(DType kv_dtype) { return kv_dtype == DType::kF32 ? DType::kF16 : DType::kU8; }
 
 std::int64_t PagesPerSlot(const LayerCache& layer, const CacheSettings& settings) {
   const std::int64_t all = CeilDiv(settings.context_tokens, kKvPageTokens);

@@ -44,7 +44,6 @@ bool IsKvType(DType dtype);
 // The type of `--kv` that is next smaller, with the least loss; itself when there is none.
 DType NarrowerKvType(DType kv_dtype);
 
-
 // Prices beyond this are not told apart: more than any device has, yet a few of them can be added.
 inline constexpr Bytes kUnpayableBytes = Bytes{1} << 56;
 

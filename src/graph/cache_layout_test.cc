@@ -26,7 +26,8 @@ TEST(CacheLayout, BytesAddUpOverLayersAndSlots) {
   EXPECT_EQ(PageBytes(kFull, DType::kF16), 64 * 2 * (32 + 16) * 2);
   // Codes, and two scales of two bytes for each head of a token.
   EXPECT_EQ(PageBytes(kFull, DType::kU8), 64 * 2 * (32 + 16 + 4));
-  EXPECT_EQ(PageBytes({.kv_heads = 3, .k_dim = 33, .v_dim = 17}, DType::kU8), 64 * 3 * (34 + 17 + 4));
+  EXPECT_EQ(PageBytes({.kv_heads = 3, .k_dim = 33, .v_dim = 17}, DType::kU8),
+            64 * 3 * (34 + 17 + 4));
   const CacheSettings settings{
       .context_tokens = 1000, .slots = 3, .max_slice_rows = 28, .kv_dtype = DType::kF32};
   const Bytes page = 64 * 2 * (32 + 16) * 4;

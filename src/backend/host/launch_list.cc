@@ -205,6 +205,7 @@ class Lowering {
     args.q = F32(node.inputs[0]);
     args.k = F32(node.inputs[1]);
     args.v = F32(node.inputs[2]);
+    args.sinks = node.weights.empty() ? nullptr : weights_.Vector(node.weights[0]);
     args.out = F32(node.outputs[0]);
     args.max_rows = spec_.limits.rows;
     args.positions = Positions();

@@ -26,8 +26,8 @@ constexpr float kMaxCode = 32767.0f;  // of a query or a softmax weight over a c
 
 HWY_INLINE std::uint8_t* PageData(const AttentionArgs& args, std::int64_t slot,
                                   std::int64_t position) {
-  return args.cache.pages + PageOf(args.cache, slot, position) *
-                                AttentionPageBytes(args.shape, args.cache.dtype);
+  return args.cache.pages +
+         PageOf(args.cache, slot, position) * AttentionPageBytes(args.shape, args.cache.dtype);
 }
 
 // Scores are kept as powers of two: what a query is multiplied by.
@@ -43,7 +43,7 @@ struct PageWork {
   std::int64_t kv_head;
   const std::uint8_t* page;
   const std::uint8_t* next;  // the page that comes after
-  std::int64_t query;        // queries [query, query + count) see keys [first, last], or some of them
+  std::int64_t query;  // queries [query, query + count) see keys [first, last], or some of them
   std::int64_t count;
   std::int64_t first;
   std::int64_t last;
@@ -90,17 +90,16 @@ struct PlainPages {
 
   static HWY_INLINE void AddValues(const PageWork& w) {
     const std::int64_t values = ValuesOf(w.shape, w.kv_head);
-    OuterProduct<T>(
-        {.a = w.scratch.scores + w.query * kPage + w.first,
-         .a_stride = kPage,
-         .b = reinterpret_cast<const T*>(w.page) + values + w.first * w.shape.v_dim,
-         .b_stride = w.shape.v_dim,
-         .next_b = reinterpret_cast<const T*>(w.next) + values,
-         .rows = w.count,
-         .depth = w.last + 1 - w.first,
-         .columns = w.shape.v_dim,
-         .c = w.partial.acc + w.query * w.shape.v_dim,
-         .accumulate = Accumulate::kYes});
+    OuterProduct<T>({.a = w.scratch.scores + w.query * kPage + w.first,
+                     .a_stride = kPage,
+                     .b = reinterpret_cast<const T*>(w.page) + values + w.first * w.shape.v_dim,
+                     .b_stride = w.shape.v_dim,
+                     .next_b = reinterpret_cast<const T*>(w.next) + values,
+                     .rows = w.count,
+                     .depth = w.last + 1 - w.first,
+                     .columns = w.shape.v_dim,
+                     .c = w.partial.acc + w.query * w.shape.v_dim,
+                     .accumulate = Accumulate::kYes});
   }
 };
 
@@ -158,8 +157,8 @@ struct Q8Pages {
          .column_factors = reinterpret_cast<const hwy::bfloat16_t*>(head + block.key_scales)});
   }
 
-  // Softmax weights times the scales of their values, as codes and a factor of them all. A weight of
-  // zero stays one: the scale of a key that is not seen may be anything.
+  // Softmax weights times the scales of their values, as codes and a factor of them all. A weight
+  // of zero stays one: the scale of a key that is not seen may be anything.
   static HWY_INLINE void RoundWeights(const PageWork& w, std::int64_t query,
                                       const hwy::bfloat16_t* scales) {
     const hn::CappedTag<float, 16> d;
@@ -167,8 +166,8 @@ struct Q8Pages {
     auto largest = hn::Zero(d);
     for (std::int64_t i = 0; i < kPage; i += static_cast<std::int64_t>(hn::Lanes(d))) {
       const auto p = hn::LoadU(d, weights + i);
-      const auto scaled = hn::IfThenElseZero(hn::Gt(p, hn::Zero(d)),
-                                             hn::Mul(p, LoadF32(d, scales + i)));
+      const auto scaled =
+          hn::IfThenElseZero(hn::Gt(p, hn::Zero(d)), hn::Mul(p, LoadF32(d, scales + i)));
       hn::StoreU(scaled, d, weights + i);
       largest = hn::Max(largest, scaled);
     }
@@ -228,11 +227,9 @@ void LoadQueries(const AttentionArgs& args, const AttentionTile& tile,
   const std::int64_t group = shape.heads / shape.kv_heads;
   for (std::int64_t r = 0; r < tile.rows; ++r) {
     const float* from =
-        args.q +
-        ((tile.first_row + r) * shape.heads + tile.kv_head * group) * shape.k_dim;
-    WithPages(args.cache, [&](auto pages) {
-      pages.LoadQueries(shape, from, r * group, group, scratch);
-    });
+        args.q + ((tile.first_row + r) * shape.heads + tile.kv_head * group) * shape.k_dim;
+    WithPages(args.cache,
+              [&](auto pages) { pages.LoadQueries(shape, from, r * group, group, scratch); });
   }
 }
 
@@ -336,8 +333,7 @@ HWY_INLINE void AttendSpan(Pages, const AttentionArgs& args, const AttentionTile
 
 void Attend(const AttentionArgs& args, const AttentionTile& tile, std::int64_t span,
             const AttentionScratch& scratch, const AttentionPartial& partial) {
-  WithPages(args.cache,
-            [&](auto pages) { AttendSpan(pages, args, tile, span, scratch, partial); });
+  WithPages(args.cache, [&](auto pages) { AttendSpan(pages, args, tile, span, scratch, partial); });
 }
 
 void Merge(const AttentionShape& shape, std::int64_t queries, const AttentionPartial& partial,
@@ -361,7 +357,12 @@ void Finish(const AttentionArgs& args, const AttentionTile& tile, const Attentio
   for (std::int64_t i = 0; i < tile.rows * group; ++i) {
     const std::int64_t row = tile.first_row + i / group;
     float* out = args.out + (row * shape.heads + tile.kv_head * group + i % group) * shape.v_dim;
-    const float inverse = 1.0f / total.sum[i];
+    float sum = total.sum[i];
+    if (args.sinks != nullptr) {
+      const float sink = args.sinks[tile.kv_head * group + i % group];
+      sum += std::exp2(sink * kLog2E - total.largest[i]);
+    }
+    const float inverse = 1.0f / sum;
     for (std::int64_t j = 0; j < shape.v_dim; ++j)
       out[j] = total.acc[i * shape.v_dim + j] * inverse;
   }

@@ -3,6 +3,7 @@
 // g = h / (heads / kv_heads) to the positions t in (p - window, p], or [0, p] without a window:
 //   s[t] = scale * sum_i q[r, h, i] * K[g, t, i], then soft_cap * tanh(s[t] / soft_cap) if any
 //   out[r, h, :] = sum_t softmax(s)[t] * V[g, t, :]
+// where e^sinks[h], if there are sinks, joins the softmax's denominator and nothing else.
 // A row's result depends on that row and its sequence alone, bit for bit: the order of every sum is
 // fixed by absolute positions, not by the rows of the step, the slicing or the threads.
 #pragma once
@@ -45,10 +46,11 @@ struct KvPages {
 struct AttentionArgs {
   AttentionShape shape;
   KvPages cache;
-  const float* q = nullptr;  // [rows, heads, k_dim]
-  const float* k = nullptr;  // [rows, kv_heads, k_dim]
-  const float* v = nullptr;  // [rows, kv_heads, v_dim]
-  float* out = nullptr;      // [rows, heads, v_dim]
+  const float* q = nullptr;      // [rows, heads, k_dim]
+  const float* k = nullptr;      // [rows, kv_heads, k_dim]
+  const float* v = nullptr;      // [rows, kv_heads, v_dim]
+  const float* sinks = nullptr;  // [heads]; null: none
+  float* out = nullptr;          // [rows, heads, v_dim]
   std::int64_t rows = 0;
   std::int64_t max_rows = 0;  // those of the workspace's limits
   // The rows of one slot stand together, their positions rising by one.

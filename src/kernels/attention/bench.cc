@@ -134,10 +134,10 @@ class Work {
 
   template <typename Kernel>
   AlignedBytes Workspace(const Kernel& kernel) const {
-    return AlignedBytes(kernel.workspace_bytes(args_.shape,
-                                               {.rows = args_.rows,
-                                                .context_tokens = pages_ * kAttentionPageTokens,
-                                                .threads = Pool().threads()}));
+    return AlignedBytes(
+        kernel.workspace_bytes(args_.shape, {.rows = args_.rows,
+                                             .context_tokens = pages_ * kAttentionPageTokens,
+                                             .threads = Pool().threads()}));
   }
   template <typename Kernel>
   void Run(const Kernel& kernel, std::int64_t layer, const AlignedBytes& workspace) {
@@ -208,8 +208,8 @@ void Decode(benchmark::State& state, const AttentionKernel* kernel, const Attent
   const double bytes = static_cast<double>(work.cache_bytes());
   state.counters["KV bytes/s"] =
       benchmark::Counter(bytes, benchmark::Counter::kIsIterationInvariantRate);
-  state.counters["of read bandwidth"] = benchmark::Counter(
-      bytes / ReadBandwidth(), benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["of read bandwidth"] =
+      benchmark::Counter(bytes / ReadBandwidth(), benchmark::Counter::kIsIterationInvariantRate);
 }
 
 template <typename Kernel>

@@ -27,7 +27,8 @@ HWY_INLINE float LargestMagnitude(const float* from, std::int64_t count) {
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   auto largest = hn::Zero(d);
   std::int64_t i = 0;
-  for (; i + lanes <= count; i += lanes) largest = hn::Max(largest, hn::Abs(hn::LoadU(d, from + i)));
+  for (; i + lanes <= count; i += lanes)
+    largest = hn::Max(largest, hn::Abs(hn::LoadU(d, from + i)));
   float result = hn::GetLane(hn::MaxOfLanes(d, largest));
   for (; i < count; ++i) result = std::max(result, std::abs(from[i]));
   return result;
@@ -71,8 +72,8 @@ HWY_INLINE void StoreQ8(const float* x, std::int64_t count, std::int8_t* to, std
   }
 }
 
-// a [rows, depth] pairs of 16-bit codes, b [depth, columns] pairs of 8-bit ones; c [rows, columns] of
-// f32 gets the sums of pairs, times a factor of its row and one of its column.
+// a [rows, depth] pairs of 16-bit codes, b [depth, columns] pairs of 8-bit ones; c [rows, columns]
+// of f32 gets the sums of pairs, times a factor of its row and one of its column.
 struct Q8Product {
   const std::int16_t* a;
   std::int64_t a_stride;  // in pairs
@@ -81,8 +82,8 @@ struct Q8Product {
   std::int64_t rows;
   std::int64_t depth;
   std::int64_t columns;
-  float* c;  // without padding
-  const float* row_factors;                             // [rows]
+  float* c;                                         // without padding
+  const float* row_factors;                         // [rows]
   const hwy::bfloat16_t* column_factors = nullptr;  // [columns]; null: 1, and c is added to
 };
 

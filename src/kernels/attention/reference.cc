@@ -8,7 +8,8 @@
 namespace tonnage::reference {
 namespace {
 
-// A key or value head of one token: where its elements stand in a page, and its scale if it has one.
+// A key or value head of one token: where its elements stand in a page, and its scale if it has
+// one.
 struct HeadPlace {
   std::uint8_t* page;
   std::int64_t first;   // in elements
@@ -20,8 +21,8 @@ struct HeadPlace {
 };
 
 std::uint8_t* PageData(const AttentionArgs& args, std::int64_t slot, std::int64_t position) {
-  return args.cache.pages + PageOf(args.cache, slot, position) *
-                                AttentionPageBytes(args.shape, args.cache.dtype);
+  return args.cache.pages +
+         PageOf(args.cache, slot, position) * AttentionPageBytes(args.shape, args.cache.dtype);
 }
 
 HeadPlace KeyPlace(const AttentionArgs& args, std::int64_t slot, std::int64_t position,
@@ -122,9 +123,10 @@ void AttendHead(const AttentionArgs& args, std::int64_t row, std::int64_t h) {
       shape.window == 0 ? 0 : std::max<std::int64_t>(0, last - shape.window + 1);
   double largest = -std::numeric_limits<double>::infinity();
   for (std::int64_t t = first; t <= last; ++t) largest = std::max(largest, Score(args, row, h, t));
+  if (args.sinks != nullptr) largest = std::max(largest, static_cast<double>(args.sinks[h]));
   float* out = args.out + (row * shape.heads + h) * shape.v_dim;
   std::fill(out, out + shape.v_dim, 0.0f);
-  double sum = 0.0;
+  double sum = args.sinks == nullptr ? 0.0 : std::exp(static_cast<double>(args.sinks[h]) - largest);
   for (std::int64_t t = first; t <= last; ++t) {
     const double p = std::exp(Score(args, row, h, t) - largest);
     sum += p;

@@ -14,13 +14,14 @@ struct AttentionCase {
   DType dtype = DType::kF32;
   std::int64_t tokens = 0;
   bool is_ring = false;
+  bool has_sinks = false;
 };
 
 std::ostream& operator<<(std::ostream& out, const AttentionCase& c) {
   return out << c.shape.heads << " heads on " << c.shape.kv_heads << " of " << c.shape.k_dim
              << " and " << c.shape.v_dim << ", window " << c.shape.window << ", cap "
              << c.shape.soft_cap << ", " << DTypeName(c.dtype) << ", " << c.tokens << " tokens"
-             << (c.is_ring ? " in a ring" : "");
+             << (c.is_ring ? " in a ring" : "") << (c.has_sinks ? " with sinks" : "");
 }
 
 constexpr std::int64_t kSlots = 3;
@@ -33,8 +34,9 @@ class Sequence {
   explicit Sequence(const AttentionCase& c, unsigned seed = 1)
       : q(RandomFloats(c.tokens * c.shape.heads * c.shape.k_dim, seed)),
         k(RandomFloats(c.tokens * c.shape.kv_heads * c.shape.k_dim, seed + 1)),
-        v(RandomFloats(c.tokens * c.shape.kv_heads * c.shape.v_dim, seed + 2)) {}
-  std::vector<float> q, k, v;
+        v(RandomFloats(c.tokens * c.shape.kv_heads * c.shape.v_dim, seed + 2)),
+        sinks(RandomFloats(c.has_sinks ? c.shape.heads : 0, 99, 3.0f)) {}  // of every sequence
+  std::vector<float> q, k, v, sinks;
 };
 
 class Cache {
@@ -101,6 +103,7 @@ std::vector<float> Step(const AttentionKernel& kernel, const AttentionCase& c, C
   args.q = q.data();
   args.k = k.data();
   args.v = v.data();
+  if (c.has_sinks) args.sinks = slices[0].sequence->sinks.data();
   args.out = out.data();
   args.rows = rows;
   args.max_rows = kMaxRows;
@@ -209,6 +212,9 @@ INSTANTIATE_TEST_SUITE_P(
                       AttentionCase{Shape(2, 1, 600, 8), DType::kU8, 130},
                       AttentionCase{Shape(4, 2, 16, 16, 50, 3.0f), DType::kU8, 250, true},
                       AttentionCase{Shape(3, 1, 8, 8), DType::kU8, 2700},
+                      AttentionCase{Shape(6, 2, 16, 16), DType::kF32, 150, false, true},
+                      AttentionCase{Shape(6, 2, 16, 16, 40, 5.0f), DType::kF16, 150, true, true},
+                      AttentionCase{Shape(6, 2, 16, 16), DType::kU8, 150, false, true},
                       AttentionCase{Shape(4, 2, 24, 40), DType::kBF16, 200},
                       AttentionCase{Shape(7, 1, 17, 83), DType::kF16, 130},
                       AttentionCase{Shape(60, 1, 8, 8), DType::kF32, 130},
@@ -242,13 +248,46 @@ TEST(AttentionCache, StalePagesAreNotRead) {
   }
 }
 
+// out = sum_t e^s[t] v[t] / (sum_t e^s[t] + e^sink), in plain double arithmetic; a sink so large
+// that it takes all of the softmax leaves nothing.
+TEST(AttentionSinks, JoinTheDenominatorOnly) {
+  const AttentionCase c{Shape(2, 1, 2, 1), DType::kF32, 2, false, true};
+  Sequence sequence(c);
+  sequence.q = {0, 0, 0, 0, 3, -1, 0.5f, 2};
+  sequence.k = {1, 2, -2, 0.5f};
+  sequence.v = {10, -4};
+  ThreadPool pool(1);
+  for (const AttentionKernel& kernel : RunnableKernels(AttentionKernels())) {
+    SCOPED_TRACE(kernel.name);
+    for (const float second : {-1.25f, 300.0f}) {
+      sequence.sinks = {2.5f, second};
+      Cache cache(c);
+      const auto out = Step(kernel, c, cache, {{&sequence, 0, 0, 2}}, pool);
+      for (size_t row = 0; row < 2; ++row) {
+        for (size_t h = 0; h < 2; ++h) {
+          const float* q = &sequence.q[4 * row + 2 * h];
+          double sum = std::exp(static_cast<double>(sequence.sinks[h])), expected = 0;
+          for (size_t t = 0; t <= row; ++t) {
+            const double dot = static_cast<double>(q[0] * sequence.k[2 * t]) +
+                               static_cast<double>(q[1] * sequence.k[2 * t + 1]);
+            const double p = std::exp(dot / std::sqrt(2.0));
+            sum += p;
+            expected += p * static_cast<double>(sequence.v[t]);
+          }
+          EXPECT_NEAR(out[2 * row + h], expected / sum, 1e-5) << row << " " << h;
+        }
+      }
+    }
+  }
+}
+
 // A cache of codes keeps each number to half a step of its head's largest, and zeros.
 TEST(AttentionCache, CodesKeepNumbersToHalfAStep) {
   const AttentionCase c{Shape(1, 1, 33, 33), DType::kU8, 64};
   Sequence sequence(c);
   for (std::int64_t i = 0; i < 33; ++i) {
-    sequence.v[static_cast<size_t>(i)] = 0.0f;            // a head of zeros
-    sequence.v[static_cast<size_t>(33 + i)] *= 1e-30f;    // and heads of extreme sizes
+    sequence.v[static_cast<size_t>(i)] = 0.0f;          // a head of zeros
+    sequence.v[static_cast<size_t>(33 + i)] *= 1e-30f;  // and heads of extreme sizes
     sequence.v[static_cast<size_t>(66 + i)] *= 1e30f;
   }
   ThreadPool pool(1);
