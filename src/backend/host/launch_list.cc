@@ -210,7 +210,8 @@ class Lowering {
     args.max_rows = spec_.limits.rows;
     args.positions = Positions();
     args.slots = reinterpret_cast<const std::int32_t*>(memory_.workspace + plan_.workspace.slots);
-    Add(std::make_unique<AttentionLaunch>(args, *kernels_.attention, Scratch()));
+    Add(std::make_unique<AttentionLaunch>(args, *kernels_.attention, plan_.prompt_attention,
+                                          Scratch()));
   }
 
   void Add(const Node& node) {

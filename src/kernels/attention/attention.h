@@ -17,6 +17,7 @@
 #include "kernels/attention/q8.h"
 #include "kernels/variant.h"
 #include "tensor/dtype.h"
+#include "tensor/precision.h"
 
 namespace tonnage {
 
@@ -92,6 +93,21 @@ struct AttentionKernel {
 };
 
 std::span<const AttentionKernel> AttentionKernels();
+
+// For rows of prompts (prompt.h). Takes what AttentionKernel::run takes, but rounds more.
+struct PromptAttentionKernel {
+  std::string_view name;
+  bool CpuFeatures::*needs;  // null: nothing
+  Bytes (*workspace_bytes)(const AttentionShape& shape, const AttentionLimits& limits);
+  void (*run)(const AttentionArgs& args, std::span<std::uint8_t> workspace, ThreadPool& pool);
+};
+
+std::span<const PromptAttentionKernel> PromptAttentionKernels();
+bool Runs(const PromptAttentionKernel& kernel, const CpuFeatures& features);
+// The best that runs, or the one named `forced`; null where the kernel for any rows takes prompts
+// too, as it does for every row of an exact program.
+const PromptAttentionKernel* SelectPromptAttention(Precision precision, const CpuFeatures& features,
+                                                   std::string_view forced = {});
 
 namespace reference {
 Bytes AttentionWorkspaceBytes(const AttentionShape& shape, const AttentionLimits& limits);

@@ -189,7 +189,7 @@ HWY_INLINE void Q8OuterRows(D d, const Q8Product& p, std::int64_t column) {
   }
 }
 
-HWY_NOINLINE void Q8OuterProduct(const Q8Product& product) {
+inline HWY_NOINLINE void Q8OuterProduct(const Q8Product& product) {
   const hn::ScalableTag<std::int32_t> d;
   const hn::CappedTag<std::int32_t, 1> d1;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));

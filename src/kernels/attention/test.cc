@@ -24,6 +24,38 @@ std::ostream& operator<<(std::ostream& out, const AttentionCase& c) {
              << (c.is_ring ? " in a ring" : "") << (c.has_sinks ? " with sinks" : "");
 }
 
+// What is the same of a kernel for any rows and of one for prompts.
+struct TestedKernel {
+  std::string_view name;
+  Bytes (*workspace_bytes)(const AttentionShape& shape, const AttentionLimits& limits);
+  void (*run)(const AttentionArgs& args, std::span<std::uint8_t> workspace, ThreadPool& pool);
+  bool is_for_prompts = false;
+};
+
+// The reference last.
+std::vector<TestedKernel> TestedKernels() {
+  std::vector<TestedKernel> tested;
+  for (const PromptAttentionKernel& kernel : PromptAttentionKernels()) {
+    if (!Runs(kernel, CpuFeatures::Detect())) continue;
+    tested.push_back({kernel.name, kernel.workspace_bytes, kernel.run, true});
+  }
+  for (const AttentionKernel& kernel : RunnableKernels(AttentionKernels())) {
+    tested.push_back({kernel.name, kernel.workspace_bytes, kernel.run});
+  }
+  return tested;
+}
+
+TestedKernel Reference() { return TestedKernels().back(); }
+
+// How far a variant may be from the reference on numbers of deviation 1, which are less than 4 or
+// so.
+float Tolerance(const TestedKernel& kernel, const AttentionCase& c) {
+  // Values and weights are rounded to 2^-9 of them, and scores by as much on average.
+  if (kernel.is_for_prompts) return 4.0f * 2.0f * 0x1p-9f;
+  // Queries and weights over codes are rounded to steps of 4 / 32767, averaged over many.
+  return c.dtype == DType::kU8 ? 2e-4f : 3e-6f;
+}
+
 constexpr std::int64_t kSlots = 3;
 constexpr std::int64_t kMaxRows = 150;
 constexpr std::int64_t kSlice = 100;
@@ -75,7 +107,7 @@ struct Slice {
 };
 
 // The step's output, [rows, heads, v_dim].
-std::vector<float> Step(const AttentionKernel& kernel, const AttentionCase& c, Cache& cache,
+std::vector<float> Step(const TestedKernel& kernel, const AttentionCase& c, Cache& cache,
                         const std::vector<Slice>& slices, ThreadPool& pool) {
   std::vector<float> q, k, v;
   std::vector<std::int32_t> positions, slots;
@@ -114,7 +146,7 @@ std::vector<float> Step(const AttentionKernel& kernel, const AttentionCase& c, C
 }
 
 // The output of a whole sequence, fed in slices of `rows`.
-std::vector<float> Whole(const AttentionKernel& kernel, const AttentionCase& c,
+std::vector<float> Whole(const TestedKernel& kernel, const AttentionCase& c,
                          const Sequence& sequence, std::int32_t slot, std::int64_t rows,
                          ThreadPool& pool) {
   Cache cache(c);
@@ -127,12 +159,6 @@ std::vector<float> Whole(const AttentionKernel& kernel, const AttentionCase& c,
   return all;
 }
 
-// How far a variant may be from the reference on numbers of deviation 1. Over a cache of codes,
-// queries and weights are rounded to 16 bits: a step of 4 / 32767 each, averaged over many.
-float Tolerance(const AttentionCase& c) { return c.dtype == DType::kU8 ? 2e-4f : 3e-6f; }
-
-const AttentionKernel& Reference() { return AttentionKernels().back(); }
-
 class Attention : public ::testing::TestWithParam<AttentionCase> {};
 
 TEST_P(Attention, EveryVariantMatchesTheReference) {
@@ -142,7 +168,7 @@ TEST_P(Attention, EveryVariantMatchesTheReference) {
   // The reference is quadratic and slow: long sequences are compared in their last rows only.
   const std::int64_t compared = std::min<std::int64_t>(c.tokens, 130);
   const std::int64_t width = c.shape.heads * c.shape.v_dim;
-  for (const AttentionKernel& kernel : RunnableKernels(AttentionKernels())) {
+  for (const TestedKernel& kernel : TestedKernels()) {
     SCOPED_TRACE(kernel.name);
     if (kernel.name == "reference") continue;
     Cache cache(c);
@@ -155,7 +181,8 @@ TEST_P(Attention, EveryVariantMatchesTheReference) {
       const auto out = Step(kernel, c, cache, {{&sequence, 1, at, rows}}, pool);
       const auto expected = Step(Reference(), c, cache, {{&sequence, 1, at, rows}}, pool);
       ASSERT_EQ(out.size(), static_cast<size_t>(rows * width));
-      for (size_t i = 0; i < out.size(); ++i) ASSERT_NEAR(out[i], expected[i], Tolerance(c)) << i;
+      for (size_t i = 0; i < out.size(); ++i)
+        ASSERT_NEAR(out[i], expected[i], Tolerance(kernel, c)) << i;
     }
   }
 }
@@ -165,7 +192,7 @@ TEST_P(Attention, SlicesCompanyAndThreadsChangeNoBit) {
   const Sequence sequence(c);
   const Sequence other(c, 10);
   const std::int64_t width = c.shape.heads * c.shape.v_dim;
-  for (const AttentionKernel& kernel : RunnableKernels(AttentionKernels())) {
+  for (const TestedKernel& kernel : TestedKernels()) {
     SCOPED_TRACE(kernel.name);
     if (kernel.name == "reference" && c.tokens > 130) continue;  // slow
     ThreadPool one(1), three(3);
@@ -227,6 +254,26 @@ INSTANTIATE_TEST_SUITE_P(
                       AttentionCase{Shape(4, 1, 8, 8, 1500), DType::kF32, 2700, true},
                       AttentionCase{Shape(3, 1, 8, 8), DType::kF16, 2700}));
 
+// Exact programs never take the kernels for prompts, nor does a processor without their
+// instructions.
+TEST(PromptAttention, IsChosenForFastProgramsThatCanRunIt) {
+  CpuFeatures features = {.avx2 = true, .avx512 = true};
+  EXPECT_EQ(SelectPromptAttention(Precision::kFast, features), nullptr);
+  EXPECT_EQ(SelectPromptAttention(Precision::kFast, features, "avx2"), nullptr);
+  EXPECT_EQ(SelectPromptAttention(Precision::kExact, features, "prompt_portable"), nullptr);
+  const auto* portable = SelectPromptAttention(Precision::kFast, features, "prompt_portable");
+  ASSERT_NE(portable, nullptr);
+  EXPECT_EQ(portable->name, "prompt_portable");
+#if defined(__x86_64__)
+  features.avx512_bf16 = true;
+  EXPECT_EQ(SelectPromptAttention(Precision::kFast, features)->name, "prompt_bf16");
+  EXPECT_EQ(SelectPromptAttention(Precision::kFast, features, "prompt_amx"), nullptr);
+  features.amx_bf16 = true;
+  EXPECT_EQ(SelectPromptAttention(Precision::kFast, features)->name, "prompt_amx");
+  EXPECT_EQ(SelectPromptAttention(Precision::kExact, features), nullptr);
+#endif
+}
+
 // What an earlier sequence left in a page, even if it is no number, reaches nobody.
 TEST(AttentionCache, StalePagesAreNotRead) {
   ThreadPool pool(2);
@@ -236,7 +283,7 @@ TEST(AttentionCache, StalePagesAreNotRead) {
     for (float& value : poison.k) value = std::numeric_limits<float>::infinity();
     for (float& value : poison.v) value = std::numeric_limits<float>::quiet_NaN();
     const Sequence sequence(c);
-    for (const AttentionKernel& kernel : RunnableKernels(AttentionKernels())) {
+    for (const TestedKernel& kernel : TestedKernels()) {
       Cache fresh(c), stale(c);
       Step(kernel, c, stale, {{&poison, 0, 0, 100}}, pool);
       for (std::int64_t at = 0; at < 100; at += 25) {
@@ -257,7 +304,7 @@ TEST(AttentionSinks, JoinTheDenominatorOnly) {
   sequence.k = {1, 2, -2, 0.5f};
   sequence.v = {10, -4};
   ThreadPool pool(1);
-  for (const AttentionKernel& kernel : RunnableKernels(AttentionKernels())) {
+  for (const TestedKernel& kernel : TestedKernels()) {
     SCOPED_TRACE(kernel.name);
     for (const float second : {-1.25f, 300.0f}) {
       sequence.sinks = {2.5f, second};
@@ -274,7 +321,8 @@ TEST(AttentionSinks, JoinTheDenominatorOnly) {
             sum += p;
             expected += p * static_cast<double>(sequence.v[t]);
           }
-          EXPECT_NEAR(out[2 * row + h], expected / sum, 1e-5) << row << " " << h;
+          const double tolerance = kernel.is_for_prompts ? 10 * 0x1p-8 : 1e-5;
+          EXPECT_NEAR(out[2 * row + h], expected / sum, tolerance) << row << " " << h;
         }
       }
     }
@@ -291,7 +339,7 @@ TEST(AttentionCache, CodesKeepNumbersToHalfAStep) {
     sequence.v[static_cast<size_t>(66 + i)] *= 1e30f;
   }
   ThreadPool pool(1);
-  for (const AttentionKernel& kernel : RunnableKernels(AttentionKernels())) {
+  for (const TestedKernel& kernel : TestedKernels()) {
     SCOPED_TRACE(kernel.name);
     AttentionCase window = c;
     window.shape.window = 1;  // a row's output is its own value
@@ -304,7 +352,8 @@ TEST(AttentionCache, CodesKeepNumbersToHalfAStep) {
       // Rounding a scale up to bf16 makes its steps coarser by up to 2^-7.
       const float half_step = largest / 127.0f * (1.0f + 0x1p-7f) / 2.0f;
       for (int i = 0; i < 33; ++i) {
-        ASSERT_NEAR(out[static_cast<size_t>(row * 33 + i)], v[i], half_step * 1.001f) << row;
+        const float bf16 = kernel.is_for_prompts ? std::abs(v[i]) * 0x1p-7f : 0.0f;
+        ASSERT_NEAR(out[static_cast<size_t>(row * 33 + i)], v[i], half_step * 1.001f + bf16) << row;
       }
     }
   }
