@@ -1,6 +1,8 @@
 // Decode against the bytes of keys and values that it must read, beside the read bandwidth; prefill
 // against multiply-adds, beside the arithmetic peak. Both are measured in the same run on the same
 // threads (TONNAGE_BENCH_THREADS, by default all). Outputs are checked before anything is timed.
+// For prompts:
+//   kernels_bench --benchmark_filter='attention prefill/.*/(llama1b|qwen3_4b)/tokens:(4096|32768)'
 #include <benchmark/benchmark.h>
 #include <sys/mman.h>
 
@@ -8,11 +10,14 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <memory>
 #include <string>
 #include <thread>
 
 #include "base/check.h"
 #include "kernels/attention/attention.h"
+#include "kernels/attention/prompt.h"
 #include "kernels/matmul/peak.h"
 #include "kernels/testing.h"
 
@@ -88,6 +93,40 @@ double F32Peak() {
     });
   }();
   return rate;
+}
+
+// Of products of tiles that lie in the L1 cache.
+double TileRate(const PromptVariant& variant) {
+  constexpr std::int64_t kTasks = 64, kRounds = 2000, kSteps = 4;
+  constexpr double kOperations = 2.0 * 4 * kTileRows * kTileRows * kTileK * kSteps;
+  return BestRate(kOperations * kTasks * kRounds, [&] {
+    Pool().Run(kTasks, [&](std::int64_t) {
+      alignas(64) std::uint16_t tiles[4][kSteps * kTileElements] = {};
+      alignas(64) float sums[4][kSumElements];
+      const TileProduct product = {.a = {tiles[0], tiles[1]},
+                                   .b = {tiles[2], tiles[3]},
+                                   .c = {{sums[0], sums[1]}, {sums[2], sums[3]}},
+                                   .rows = 2,
+                                   .columns = 2,
+                                   .steps = kSteps};
+      variant.begin();
+      for (std::int64_t i = 0; i < kRounds; ++i) variant.multiply(product);
+      variant.end();
+      benchmark::DoNotOptimize(sums);
+    });
+  });
+}
+
+double PromptPeak(std::string_view name) {
+#if defined(__x86_64__)
+  static std::map<std::string_view, double> rates;  // a rate is measured once
+  const PromptVariant& variant = name == "prompt_amx" ? kPromptAmx : kPromptBf16;
+  const auto [rate, is_new] = rates.try_emplace(name, 0.0);
+  if (is_new) rate->second = TileRate(variant);
+  return rate->second;
+#else
+  return F32Peak();
+#endif
 }
 
 struct NamedShape {
@@ -212,9 +251,14 @@ void Decode(benchmark::State& state, const AttentionKernel* kernel, const Attent
       benchmark::Counter(bytes / ReadBandwidth(), benchmark::Counter::kIsIterationInvariantRate);
 }
 
+// What the kernel's arithmetic could do at best, in FLOP/s.
+double Peak(const AttentionKernel&) { return F32Peak(); }
+double Peak(const PromptAttentionKernel& kernel) { return PromptPeak(kernel.name); }
+
+// Runs 512 rows at the end of a sequence.
 template <typename Kernel>
 void Prefill(benchmark::State& state, const Kernel* kernel, const AttentionShape* shape,
-             DType dtype, std::int64_t tokens, double (*peak)(), float tolerance) {
+             DType dtype, std::int64_t tokens, float tolerance) {
   Work work(*shape, dtype, kPrefillRows, tokens);
   const AlignedBytes workspace = work.Workspace(*kernel);
   work.Run(*kernel, 0, workspace);
@@ -226,7 +270,7 @@ void Prefill(benchmark::State& state, const Kernel* kernel, const AttentionShape
   state.counters["FLOP/s"] =
       benchmark::Counter(operations, benchmark::Counter::kIsIterationInvariantRate);
   state.counters["of peak"] =
-      benchmark::Counter(operations / peak(), benchmark::Counter::kIsIterationInvariantRate);
+      benchmark::Counter(operations / Peak(*kernel), benchmark::Counter::kIsIterationInvariantRate);
 }
 
 std::string Name(const char* kind, std::string_view kernel, const char* dtype, const char* shape,
@@ -235,24 +279,42 @@ std::string Name(const char* kind, std::string_view kernel, const char* dtype, c
          "/tokens:" + std::to_string(tokens);
 }
 
+template <typename Kernel>
+void RegisterPrefill(const Kernel& kernel, const NamedShape& shape, DType dtype, const char* word,
+                     float tolerance) {
+  for (const std::int64_t tokens : {512, 4096, 8192, 32768}) {
+    benchmark::RegisterBenchmark(
+        Name("attention prefill", kernel.name, word, shape.name, tokens).c_str(), Prefill<Kernel>,
+        &kernel, &shape.shape, dtype, tokens, tolerance)
+        ->UseRealTime()
+        ->Unit(benchmark::kMillisecond);
+  }
+}
+
+void RegisterDecode(const AttentionKernel& kernel, const NamedShape& shape, DType dtype,
+                    const char* word) {
+  for (const std::int64_t tokens : {512, 8192, 32768}) {
+    benchmark::RegisterBenchmark(
+        Name("attention decode", kernel.name, word, shape.name, tokens).c_str(), Decode, &kernel,
+        &shape.shape, dtype, tokens)
+        ->UseRealTime()
+        ->Unit(benchmark::kMicrosecond);
+  }
+}
+
 const bool registered = [] {
   constexpr std::pair<DType, const char*> kTypes[] = {{DType::kF16, "f16"}, {DType::kU8, "q8"}};
-  for (const AttentionKernel& kernel : AttentionKernels()) {
-    if (kernel.level == CpuLevel::kPortable || !Runs(kernel.level, CpuFeatures::Detect())) continue;
-    for (const auto& [dtype, word] : kTypes) {
-      for (const NamedShape& shape : kShapes) {
-        for (const std::int64_t tokens : {512, 8192, 32768}) {
-          benchmark::RegisterBenchmark(
-              Name("attention decode", kernel.name, word, shape.name, tokens).c_str(), Decode,
-              &kernel, &shape.shape, dtype, tokens)
-              ->UseRealTime()
-              ->Unit(benchmark::kMicrosecond);
-          benchmark::RegisterBenchmark(
-              Name("attention prefill", kernel.name, word, shape.name, tokens).c_str(),
-              Prefill<AttentionKernel>, &kernel, &shape.shape, dtype, tokens, F32Peak, 1e-3f)
-              ->UseRealTime()
-              ->Unit(benchmark::kMillisecond);
-        }
+  const CpuFeatures features = CpuFeatures::Detect();
+  for (const auto& [dtype, word] : kTypes) {
+    for (const NamedShape& shape : kShapes) {
+      for (const AttentionKernel& kernel : AttentionKernels()) {
+        if (kernel.level == CpuLevel::kPortable || !Runs(kernel.level, features)) continue;
+        RegisterDecode(kernel, shape, dtype, word);
+        RegisterPrefill(kernel, shape, dtype, word, 1e-3f);
+      }
+      for (const PromptAttentionKernel& kernel : PromptAttentionKernels()) {
+        if (kernel.needs == nullptr || !Runs(kernel, features)) continue;
+        RegisterPrefill(kernel, shape, dtype, word, 2e-2f);
       }
     }
   }

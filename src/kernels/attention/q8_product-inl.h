@@ -120,18 +120,41 @@ template <class D, class V16>
 HWY_INLINE hn::Vec<D> AddProducts(D d, V16 a, V16 b, hn::Vec<D> sums) {
   auto odd = hn::Zero(d);
   const auto even = hn::ReorderWidenMulAccumulate(d, a, b, sums, odd);
+#if HWY_ARCH_X86
+  return even;  // which holds both
+#else
   return hn::Add(even, odd);
+#endif
 }
 #endif
+
+// Sums of `count` columns of a row, to c. Apart from the loop that makes them, in which GCC would
+// copy every sum for the sake of what comes after.
+template <class D>
+HWY_NOINLINE void FinishQ8Row(D d, const Q8Product& p, const std::int32_t* sums, std::int64_t row,
+                              std::int64_t column, std::int64_t count) {
+  const hn::Rebind<float, D> df;
+  const auto factor = hn::Set(df, p.row_factors[row]);
+  float* const c = p.c + row * p.columns + column;
+  for (std::int64_t i = 0; i < count; i += static_cast<std::int64_t>(hn::Lanes(d))) {
+    const auto sum = hn::ConvertTo(df, hn::LoadU(d, sums + i));
+    if (p.column_factors == nullptr) {
+      hn::StoreU(hn::MulAdd(sum, factor, hn::LoadU(df, c + i)), df, c + i);
+    } else {
+      const auto column_factor = LoadF32(df, p.column_factors + column + i);
+      hn::StoreU(hn::Mul(hn::Mul(sum, factor), column_factor), df, c + i);
+    }
+  }
+}
 
 template <int M, int N, class D>
 HWY_INLINE void Q8OuterBlock(D d, const Q8Product& p, std::int64_t first_row,
                              std::int64_t first_column) {
-  const hn::Rebind<float, D> df;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   const std::int16_t* HWY_RESTRICT a = p.a + 2 * first_row * p.a_stride;
   const std::int8_t* HWY_RESTRICT b = p.b + 2 * first_column;
-  const std::int8_t* next_b = p.next_b + 2 * first_column;
+  // Later rows fetch what is there already: a branch in the loop costs more.
+  const std::int8_t* next_b = (first_row == 0 ? p.next_b : p.b) + 2 * first_column;
   hn::Vec<D> sums[M][N];
 #pragma GCC unroll 8
   for (int m = 0; m < M; ++m) {
@@ -142,7 +165,7 @@ HWY_INLINE void Q8OuterBlock(D d, const Q8Product& p, std::int64_t first_row,
     decltype(LoadPairs(d, b)) row[N];
 #pragma GCC unroll 4
     for (int n = 0; n < N; ++n) row[n] = LoadPairs(d, b + 2 * (t * p.columns + n * lanes));
-    if (first_row == 0) __builtin_prefetch(next_b + 2 * t * p.columns, 0, 2);
+    __builtin_prefetch(next_b + 2 * t * p.columns, 0, 2);
 #pragma GCC unroll 8
     for (int m = 0; m < M; ++m) {
       const auto factor = SetPairs(d, a + 2 * (m * p.a_stride + t));
@@ -150,42 +173,37 @@ HWY_INLINE void Q8OuterBlock(D d, const Q8Product& p, std::int64_t first_row,
       for (int n = 0; n < N; ++n) sums[m][n] = AddProducts(d, factor, row[n], sums[m][n]);
     }
   }
+  HWY_ALIGN std::int32_t stored[M * N * hn::MaxLanes(d)];
 #pragma GCC unroll 8
   for (int m = 0; m < M; ++m) {
-    const auto row_factor = hn::Set(df, p.row_factors[first_row + m]);
 #pragma GCC unroll 4
-    for (int n = 0; n < N; ++n) {
-      const std::int64_t column = first_column + n * lanes;
-      float* const c = p.c + (first_row + m) * p.columns + column;
-      const auto sum = hn::ConvertTo(df, sums[m][n]);
-      if (p.column_factors == nullptr) {
-        hn::StoreU(hn::MulAdd(sum, row_factor, hn::LoadU(df, c)), df, c);
-      } else {
-        const auto column_factor = LoadF32(df, p.column_factors + column);
-        hn::StoreU(hn::Mul(hn::Mul(sum, row_factor), column_factor), df, c);
-      }
-    }
+    for (int n = 0; n < N; ++n) hn::StoreU(sums[m][n], d, stored + (m * N + n) * lanes);
+  }
+  for (int m = 0; m < M; ++m) {
+    FinishQ8Row(d, p, stored + m * N * lanes, first_row + m, first_column, N * lanes);
   }
 }
 
 template <int N, class D>
 HWY_INLINE void Q8OuterRows(D d, const Q8Product& p, std::int64_t column) {
-  constexpr int kRows = 6;
-  std::int64_t m = 0;
-  for (; m + kRows <= p.rows; m += kRows) Q8OuterBlock<kRows, N>(d, p, m, column);
-  switch (p.rows - m) {
-    case 5:
-      return Q8OuterBlock<5, N>(d, p, m, column);
-    case 4:
-      return Q8OuterBlock<4, N>(d, p, m, column);
-    case 3:
-      return Q8OuterBlock<3, N>(d, p, m, column);
-    case 2:
-      return Q8OuterBlock<2, N>(d, p, m, column);
-    case 1:
-      return Q8OuterBlock<1, N>(d, p, m, column);
-    default:
-      return;
+  // A sum, a product and the codes of more rows would not fit in 16 registers.
+  constexpr std::int64_t kMost = 4;
+  for (std::int64_t m = 0; m < p.rows;) {
+    const std::int64_t rows = BlockRows(p.rows - m, kMost);
+    switch (rows) {
+      case 4:
+        Q8OuterBlock<4, N>(d, p, m, column);
+        break;
+      case 3:
+        Q8OuterBlock<3, N>(d, p, m, column);
+        break;
+      case 2:
+        Q8OuterBlock<2, N>(d, p, m, column);
+        break;
+      default:
+        Q8OuterBlock<1, N>(d, p, m, column);
+    }
+    m += rows;
   }
 }
 
