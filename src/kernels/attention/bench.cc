@@ -6,19 +6,16 @@
 #include <benchmark/benchmark.h>
 #include <sys/mman.h>
 
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <map>
 #include <memory>
 #include <string>
 #include <thread>
 
 #include "base/check.h"
 #include "kernels/attention/attention.h"
-#include "kernels/attention/prompt.h"
-#include "kernels/matmul/peak.h"
+#include "kernels/peak/peak.h"
 #include "kernels/testing.h"
 
 namespace tonnage {
@@ -37,19 +34,6 @@ ThreadPool& Pool() {
   return pool;
 }
 
-// The best of several runs of `work`, which does `amount` of something: amount per second.
-template <typename Work>
-double BestRate(double amount, Work&& work) {
-  double best = 0;
-  for (int i = 0; i < 8; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    work();
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    best = std::max(best, amount / seconds.count());
-  }
-  return best;
-}
-
 // Memory as the engine's: in huge pages where the system has them.
 class HugePages {
  public:
@@ -66,67 +50,13 @@ class HugePages {
   std::unique_ptr<std::uint8_t, decltype(&std::free)> data_;
 };
 
-double ReadBandwidth() {
-  static const double rate = [] {
-    const HugePages pages(kColdBytes);
-    constexpr std::int64_t kSlices = 256;
-    return BestRate(static_cast<double>(kColdBytes), [&] {
-      Pool().Run(kSlices, [&](std::int64_t i) {
-        constexpr Bytes kSlice = kColdBytes / kSlices;
-        benchmark::DoNotOptimize(ReadAll(pages.data() + i * kSlice, kSlice));
-      });
-    });
+const Peaks& Bounds() {
+  static const Peaks peaks = [] {
+    const HugePages memory(kColdBytes);
+    return MeasurePeaks({memory.data(), static_cast<size_t>(kColdBytes)}, CpuFeatures::Detect(),
+                        Pool());
   }();
-  return rate;
-}
-
-double F32Peak() {
-  static const double rate = [] {
-    constexpr std::int64_t kTasks = 64, kRounds = 100'000;
-    double operations = 0;
-    RunF32Rounds(1, &operations);
-    return BestRate(operations * kTasks * kRounds, [&] {
-      Pool().Run(kTasks, [&](std::int64_t) {
-        double ignored;
-        benchmark::DoNotOptimize(RunF32Rounds(kRounds, &ignored));
-      });
-    });
-  }();
-  return rate;
-}
-
-// Of products of tiles that lie in the L1 cache.
-double TileRate(const PromptVariant& variant) {
-  constexpr std::int64_t kTasks = 64, kRounds = 2000, kSteps = 4;
-  constexpr double kOperations = 2.0 * 4 * kTileRows * kTileRows * kTileK * kSteps;
-  return BestRate(kOperations * kTasks * kRounds, [&] {
-    Pool().Run(kTasks, [&](std::int64_t) {
-      alignas(64) std::uint16_t tiles[4][kSteps * kTileElements] = {};
-      alignas(64) float sums[4][kSumElements];
-      const TileProduct product = {.a = {tiles[0], tiles[1]},
-                                   .b = {tiles[2], tiles[3]},
-                                   .c = {{sums[0], sums[1]}, {sums[2], sums[3]}},
-                                   .rows = 2,
-                                   .columns = 2,
-                                   .steps = kSteps};
-      variant.begin();
-      for (std::int64_t i = 0; i < kRounds; ++i) variant.multiply(product);
-      variant.end();
-      benchmark::DoNotOptimize(sums);
-    });
-  });
-}
-
-double PromptPeak(std::string_view name) {
-#if defined(__x86_64__)
-  static std::map<std::string_view, double> rates;  // a rate is measured once
-  const PromptVariant& variant = name == "prompt_amx" ? kPromptAmx : kPromptBf16;
-  const auto [rate, is_new] = rates.try_emplace(name, 0.0);
-  if (is_new) rate->second = TileRate(variant);
-  return rate->second;
-#else
-  return F32Peak();
-#endif
+  return peaks;
 }
 
 struct NamedShape {
@@ -247,13 +177,15 @@ void Decode(benchmark::State& state, const AttentionKernel* kernel, const Attent
   const double bytes = static_cast<double>(work.cache_bytes());
   state.counters["KV bytes/s"] =
       benchmark::Counter(bytes, benchmark::Counter::kIsIterationInvariantRate);
-  state.counters["of read bandwidth"] =
-      benchmark::Counter(bytes / ReadBandwidth(), benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["of read bandwidth"] = benchmark::Counter(
+      bytes / Bounds().read_bytes_per_s, benchmark::Counter::kIsIterationInvariantRate);
 }
 
 // What the kernel's arithmetic could do at best, in FLOP/s.
-double Peak(const AttentionKernel&) { return F32Peak(); }
-double Peak(const PromptAttentionKernel& kernel) { return PromptPeak(kernel.name); }
+double Peak(const AttentionKernel&) { return Bounds().OperationsPerSecond(Arithmetic::kF32); }
+double Peak(const PromptAttentionKernel&) {
+  return Bounds().OperationsPerSecond(Arithmetic::kBf16);
+}
 
 // Runs 512 rows at the end of a sequence.
 template <typename Kernel>
