@@ -83,7 +83,7 @@ std::string Changes(const ServingSettings& asked, const ServingSettings& offered
   add(offered.context_tokens != asked.context_tokens,
       fmt::format("--context {}", offered.context_tokens));
   add(offered.slots != asked.slots, fmt::format("--slots {}", offered.slots));
-  add(offered.kv_dtype != asked.kv_dtype, fmt::format("--kv {}", DTypeName(offered.kv_dtype)));
+  add(offered.kv_dtype != asked.kv_dtype, fmt::format("--kv {}", KvTypeName(offered.kv_dtype)));
   return text;
 }
 
@@ -123,9 +123,9 @@ Result<std::optional<Refusal>> Judge(const Pricer& price, const ServingSettings&
   if (refusal.TooManyBuffers()) return std::optional<Refusal>(std::move(refusal));
   if (!refusal.tightest) return std::optional<Refusal>();
   ServingSettings narrow = settings;
-  if (settings.kv_dtype == DType::kF32) narrow.kv_dtype = DType::kF16;
   bool narrow_fits = false;
-  if (!(narrow == settings)) {
+  while (!narrow_fits && NarrowerKvType(narrow.kv_dtype) != narrow.kv_dtype) {
+    narrow.kv_dtype = NarrowerKvType(narrow.kv_dtype);
     ASSIGN_OR_RETURN(narrow_fits, Fits(price, narrow, available.bytes));
   }
   if (narrow_fits) refusal.nearest.push_back(narrow);

@@ -69,12 +69,13 @@ TEST(Quote, ARefusalNamesTheTermAndWhatFits) {
   ASSERT_TRUE(verdict.ok() && verdict->has_value());
   const Refusal& refusal = **verdict;
   EXPECT_EQ(refusal.tightest, Owner::kKv);
-  const std::vector<ServingSettings> nearest = {{4096, 1, DType::kF16}, {1088, 4, DType::kF16}};
+  const std::vector<ServingSettings> nearest = {
+      {4096, 1, DType::kF16}, {1088, 4, DType::kF16}, {4096, 2, DType::kU8}, {2176, 4, DType::kU8}};
   EXPECT_EQ(refusal.nearest, nearest);
   EXPECT_EQ(
       refusal.Message(),
       "33.0 KiB needed, 9.8 KiB allowed by --memory-limit; the kv term alone is 32.0 KiB. Fits: "
-      "--slots 1, or --context 1088");
+      "--slots 1, or --context 1088, or --slots 2 --kv q8, or --context 2176 --kv q8");
   EXPECT_FALSE(JudgeAt({.context_tokens = 1088, .slots = 4}, 10000)->has_value());
 }
 
@@ -102,7 +103,8 @@ TEST(Quote, BuffersAreCountedLikeBytes) {
 TEST(Quote, SlotsAreGivenUpOneByOne) {
   // 4 slots of 4,096 tokens do not fit, 3 do.
   const auto verdict = JudgeAt({.context_tokens = 4096, .slots = 4}, 1000 + 54 + 3 * 8192);
-  EXPECT_EQ((*verdict)->nearest.front(), (ServingSettings{4096, 3, DType::kF16}));
+  EXPECT_EQ((*verdict)->nearest[0], (ServingSettings{4096, 4, DType::kU8}));
+  EXPECT_EQ((*verdict)->nearest[1], (ServingSettings{4096, 3, DType::kF16}));
 }
 
 TEST(Quote, AWiderKvIsNarrowedFirst) {
@@ -111,11 +113,19 @@ TEST(Quote, AWiderKvIsNarrowedFirst) {
   EXPECT_EQ((*verdict)->Alternatives(), "--kv f16, or --context 512");
 }
 
+TEST(Quote, AKvIsNarrowedNoFurtherThanItMust) {
+  const auto q8 = JudgeAt({.context_tokens = 1024, .slots = 1}, 2200);
+  EXPECT_EQ((*q8)->Alternatives(), "--kv q8, or --context 512");
+  const auto two_steps =
+      JudgeAt({.context_tokens = 1024, .slots = 1, .kv_dtype = DType::kF32}, 2200);
+  EXPECT_EQ((*two_steps)->Alternatives(), "--kv q8, or --context 256");
+}
+
 TEST(Quote, SeveralChangesAreOfferedWhereOneIsNotEnough) {
   const auto verdict =
       JudgeAt({.context_tokens = 4096, .slots = 64, .kv_dtype = DType::kF32}, 1300);
   ASSERT_TRUE(verdict->has_value());
-  EXPECT_EQ((*verdict)->Alternatives(), "--context 64 --slots 1 --kv f16");
+  EXPECT_EQ((*verdict)->Alternatives(), "--context 192 --slots 1 --kv q8");
 }
 
 TEST(Quote, AWeightThatNothingHelpsIsNamed) {
@@ -135,7 +145,7 @@ TEST(Quote, EverythingOfferedFitsAndNothingIsOfferedBelowTheWeights) {
     for (const ServingSettings& settings : (*verdict)->nearest) {
       EXPECT_LE(Price(settings)->Total(), available);
     }
-    EXPECT_EQ((*verdict)->nearest.empty(), available < 1000 + 50 + 128) << available;
+    EXPECT_EQ((*verdict)->nearest.empty(), available < 1000 + 50 + 64) << available;
   }
   EXPECT_NE((*JudgeAt({.context_tokens = 64, .slots = 1}, 10))->Message().find("Not even"),
             std::string::npos);
@@ -199,7 +209,7 @@ TEST(Quote, TheSolverIsRightForRandomPrices) {
         ASSERT_FALSE(fits(more)) << "a slot more would fit";
       }
     }
-    ServingSettings least{std::min(asked.context_tokens, kKvPageTokens), 1, DType::kF16};
+    ServingSettings least{std::min(asked.context_tokens, kKvPageTokens), 1, DType::kU8};
     if (asked.context_tokens > kKvPageTokens || asked.slots > 1) {
       ASSERT_EQ(verdict->nearest.empty(), !fits(least));
     }

@@ -165,8 +165,13 @@ class Interpreter {
         if (attrs.soft_cap > 0) score = attrs.soft_cap * std::tanh(score / attrs.soft_cap);
         p.push_back(score);
       }
-      const double largest = *std::max_element(p.begin(), p.end());
+      double largest = *std::max_element(p.begin(), p.end());
       double sum = 0.0;
+      if (!node.weights.empty()) {
+        const double sink = Weight(node, 0)[h];
+        largest = std::max(largest, sink);
+        sum = std::exp(sink - largest);
+      }
       for (double& score : p) sum += score = std::exp(score - largest);
       for (size_t t = first; t <= row; ++t) {
         for (size_t i = 0; i < v_dim; ++i) {

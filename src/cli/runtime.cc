@@ -23,13 +23,6 @@ constexpr Bytes kProcessStep = 256 * kKiB;
 constexpr int kModelThreads = 2;
 constexpr std::string_view kSimPrefix = "sim:";
 
-Result<DType> ParseKvDType(const std::string& word) {
-  for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
-    if (DTypeName(dtype) == word) return dtype;
-  }
-  return InvalidArgument("--kv {}: use f32, f16 or bf16", word);
-}
-
 Result<Precision> ParsePrecision(const std::string& word) {
   if (word == "exact") return Precision::kExact;
   if (word == "fast") return Precision::kFast;
@@ -62,7 +55,8 @@ void ModelOptions::AddLoadTo(CLI::App& app) {
   app.add_option("--slots", slots, "conversations at a time")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  app.add_option("--kv", kv_dtype, "the cache's numbers: f32, f16 or bf16")->capture_default_str();
+  app.add_option("--kv", kv_dtype, "the cache's numbers: f32, f16, bf16 or q8")
+      ->capture_default_str();
   app.add_option("--precision", precision,
                  "exact: float32 activations; fast: 8-bit ones where weights are quantized")
       ->capture_default_str();
@@ -107,7 +101,7 @@ Result<LoadSettings> ModelOptions::Settings() const {
   settings.context_tokens = context_tokens;
   settings.queue = {.requests = 0, .tokens = 0};  // a command asks for one answer at a time
   settings.slots = slots;
-  ASSIGN_OR_RETURN(settings.kv_dtype, ParseKvDType(kv_dtype));
+  ASSIGN_OR_RETURN(settings.kv_dtype, ParseKvType(kv_dtype));
   ASSIGN_OR_RETURN(settings.precision, ParsePrecision(precision));
   return settings;
 }

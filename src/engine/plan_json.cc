@@ -9,7 +9,7 @@ namespace {
 Json SettingsJson(const ServingSettings& settings) {
   return {{"context_tokens", settings.context_tokens},
           {"slots", settings.slots},
-          {"kv_dtype", DTypeName(settings.kv_dtype)}};
+          {"kv_dtype", KvTypeName(settings.kv_dtype)}};
 }
 
 Json RowJson(const LoadPlan& plan) {

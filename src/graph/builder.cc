@@ -90,9 +90,13 @@ Value GraphBuilder::Rope(Value x, const RopeAttrs& attrs) {
   return AppendOne({.op = Op::kRope, .inputs = {x, graph_.positions}, .attrs = attrs}, InfoOf(x));
 }
 
-Value GraphBuilder::Attention(Value q, Value k, Value v, const AttentionAttrs& attrs) {
-  return AppendOne({.op = Op::kAttention, .inputs = {q, k, v}, .attrs = attrs},
-                   {.extent = InfoOf(q).extent, .width = std::int64_t{attrs.heads} * attrs.v_dim});
+Value GraphBuilder::Attention(Value q, Value k, Value v, const AttentionAttrs& attrs,
+                              std::string sinks) {
+  std::vector<WeightId> weights;
+  if (!sinks.empty()) weights.push_back(Weight(std::move(sinks), {attrs.heads}));
+  return AppendOne(
+      {.op = Op::kAttention, .inputs = {q, k, v}, .weights = std::move(weights), .attrs = attrs},
+      {.extent = InfoOf(q).extent, .width = std::int64_t{attrs.heads} * attrs.v_dim});
 }
 
 Value GraphBuilder::Add(Value a, Value b) {

@@ -52,7 +52,8 @@ class GraphBuilder {
   Value HeadNorm(Value x, const Module& module, std::int64_t head_dim, float eps,
                  float weight_offset = 0.0f);
   Value Rope(Value x, const RopeAttrs& attrs);
-  Value Attention(Value q, Value k, Value v, const AttentionAttrs& attrs);
+  // `sinks` is the whole name of a tensor, or empty.
+  Value Attention(Value q, Value k, Value v, const AttentionAttrs& attrs, std::string sinks = {});
   Value Add(Value a, Value b);
   Value Glu(Value gate, Value up, Activation activation);
   Value SwiGlu(Value gate, Value up) { return Glu(gate, up, Activation::kSilu); }

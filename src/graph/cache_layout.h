@@ -3,9 +3,11 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/result.h"
 #include "tensor/dtype.h"
 
 namespace tonnage {
@@ -23,15 +25,24 @@ struct CacheLayout {
 
 // Tokens of one KV page. One page of one layer is [kv_heads, k_dim, kKvPageTokens] for keys (a
 // page's keys are transposed, so that its scores are computed side by side), then [kv_heads,
-// kKvPageTokens, v_dim] for values.
+// kKvPageTokens, v_dim] for values. With q8, each head of a token has a bf16 scale for its key and
+// one for its value, and an odd k_dim is filled up to an even one.
 inline constexpr std::int64_t kKvPageTokens = 64;
 
 struct CacheSettings {
   std::int64_t context_tokens = 0;  // the longest sequence of a slot
   std::int64_t slots = 0;           // sequences at a time
   std::int64_t max_slice_rows = 0;  // the most rows of one sequence in one step
-  DType kv_dtype = DType::kF16;     // f32, f16 or bf16
+  DType kv_dtype = DType::kF16;     // f32, f16 or bf16; u8 is q8: int8 numbers with scales
 };
+
+// The words of `--kv`, of plans and of protocols: "f32", "f16", "bf16", "q8".
+std::string_view KvTypeName(DType kv_dtype);
+Result<DType> ParseKvType(std::string_view word);
+// Whether a cache can hold such numbers.
+bool IsKvType(DType dtype);
+// The type of `--kv` that is next smaller, with the least loss; itself when there is none.
+DType NarrowerKvType(DType kv_dtype);
 
 // Prices beyond this are not told apart: more than any device has, yet a few of them can be added.
 inline constexpr Bytes kUnpayableBytes = Bytes{1} << 56;

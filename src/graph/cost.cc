@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "graph/buffer_plan.h"
+#include "graph/cache_layout.h"
 
 namespace tonnage {
 namespace {
@@ -107,8 +108,8 @@ class NodeCosts {
   }
 
   Bytes CacheTraffic(const AttentionAttrs& a) const {
-    const Bytes token =
-        std::int64_t{a.kv_heads} * (a.head_dim + a.v_dim) * DTypeBytes(step_.kv_dtype);
+    const LayerCache layer{.kv_heads = a.kv_heads, .k_dim = a.head_dim, .v_dim = a.v_dim};
+    const Bytes token = PageBytes(layer, step_.kv_dtype) / kKvPageTokens;
     return token * (step_.sequences * Seen(a) + static_cast<std::int64_t>(Rows()));
   }
 

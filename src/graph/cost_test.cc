@@ -63,6 +63,10 @@ TEST_F(CostTest, AttentionSeesTheContextOrItsWindow) {
   EXPECT_EQ(full.operations, 2.0 * 4 * 4 * 16 * 100);
   EXPECT_EQ(full.cache_bytes, token * (100 + 4));
 
+  CostStep codes = Step(4, 100);
+  codes.kv_dtype = DType::kU8;
+  EXPECT_EQ(Of(Op::kAttention, codes, 1).cache_bytes, 2 * (8 + 8 + 4) * (100 + 4));
+
   CostStep batch = Step(4, 100);
   batch.sequences = 4;
   EXPECT_EQ(Of(Op::kAttention, batch, 1).cache_bytes, token * (4 * 100 + 4));

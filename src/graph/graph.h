@@ -46,16 +46,17 @@ struct WeightSpec {
 };
 
 enum class Op : std::uint8_t {
-  kEmbed,       // (tokens i32 [rows, 1]) {table [vocab, width]} -> [rows, width] * scale
-  kLinear,      // (x [rows, k]) {w_i [n_i, k], bias_i [n_i] or invalid, ...} -> y_i [rows, n_i] = x
-                // w_i^T + bias_i
-  kRmsNorm,     // (x) {weight [group]} -> each run of `group` elements: x / sqrt(mean(x^2) + eps) *
-                // weight
-  kRope,        // (x [rows, heads * head_dim], positions i32 [rows, 1]) -> rotated copy
-  kAttention,   // (q, k, v) -> [rows, heads * v_dim]; first writes k and v to the layer's cache,
-                // then attends to it
-  kAdd,         // (a, b) -> a + b
-  kGlu,         // (gate, up) -> act(gate) * up
+  kEmbed,      // (tokens i32 [rows, 1]) {table [vocab, width]} -> [rows, width] * scale
+  kLinear,     // (x [rows, k]) {w_i [n_i, k], bias_i [n_i] or invalid, ...} -> y_i [rows, n_i] = x
+               // w_i^T + bias_i
+  kRmsNorm,    // (x) {weight [group]} -> each run of `group` elements: x / sqrt(mean(x^2) + eps) *
+               // weight
+  kRope,       // (x [rows, heads * head_dim], positions i32 [rows, 1]) -> rotated copy
+  kAttention,  // (q, k, v) {sinks [heads], if any} -> [rows, heads * v_dim]; first writes k and v
+               // to the layer's cache, then attends to it. A head's sink is a logit that only joins
+               // the denominator of its softmax
+  kAdd,        // (a, b) -> a + b
+  kGlu,        // (gate, up) -> act(gate) * up
   kSelectRows,  // (x [step rows, width]) -> [logit rows, width]
   kRoute,  // (router logits [rows, experts]) -> expert ids i32 [rows, top_k], expert weights f32
            // [rows, top_k]

@@ -28,7 +28,8 @@ inline Value TestAttentionBlock(GraphBuilder& g, const Scope& w, int layer, Valu
                                .head_dim = 8,
                                .v_dim = 8,
                                .scale = 0.35f,
-                               .window = cache.window});
+                               .window = cache.window},
+                              layer == 0 ? w["sinks"].name : "");
   return g.Add(x, g.Linear(a, w["o"], 24));
 }
 

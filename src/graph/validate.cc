@@ -149,7 +149,9 @@ class NodeCheck {
 
   void Attention() {
     const auto* attrs = AttrsOf<AttentionAttrs>();
-    if (attrs == nullptr || !Counts(3, 0, 1)) return;
+    const bool has_sinks = !node_.weights.empty();
+    if (attrs == nullptr || !Counts(3, has_sinks ? 1 : 0, 1)) return;
+    Require(!has_sinks || WeightShape(0) == Shape{attrs->heads}, "the sinks must be [heads]");
     Require(attrs->kv_heads > 0 && attrs->heads % attrs->kv_heads == 0,
             "kv_heads must divide heads");
     const Extent extent = In(0).extent;

@@ -45,6 +45,10 @@ const Violation kViolations[] = {
      [](Graph& g, CacheLayout&) { AttrsOf<RopeAttrs>(g, Op::kRope).inverse_frequency.resize(5); }},
     {"kv_heads must divide heads",
      [](Graph& g, CacheLayout&) { AttrsOf<AttentionAttrs>(g, Op::kAttention).kv_heads = 3; }},
+    {"the sinks must be [heads]",
+     [](Graph& g, CacheLayout&) {
+       g.weights[static_cast<size_t>(FirstOf(g, Op::kAttention).weights[0].id)].shape = {5};
+     }},
     {"top_k must be within experts",
      [](Graph& g, CacheLayout&) { AttrsOf<RouteAttrs>(g, Op::kRoute).top_k = 7; }},
     {"the input does not fit the weight",

@@ -36,6 +36,27 @@ HWY_INLINE V FastExp(D d, V x) {
   return hn::IfThenZeroElse(hn::Lt(x, lowest), hn::Mul(p, hn::BitCast(d, power)));
 }
 
+// 2^x to 2 ulp for x of at most 0; 0 below -126. 2^0 is 1.
+// n = round(x), then a polynomial in r = x - n (minimax on [-0.5, 0.5], exact at 0).
+template <class D, class V = hn::Vec<D>>
+HWY_INLINE V FastExp2(D d, V x) {
+  const hn::Rebind<std::int32_t, D> di;
+  const V lowest = hn::Set(d, -126.0f);
+  const V clamped = hn::Max(x, lowest);
+  const V n = hn::Round(clamped);
+  const V r = hn::Sub(clamped, n);
+  V p = hn::Set(d, 1.559467755e-4f);
+  p = hn::MulAdd(p, r, hn::Set(d, 1.340664391e-3f));
+  p = hn::MulAdd(p, r, hn::Set(d, 9.617692975e-3f));
+  p = hn::MulAdd(p, r, hn::Set(d, 5.550310551e-2f));
+  p = hn::MulAdd(p, r, hn::Set(d, 2.402265278e-1f));
+  p = hn::MulAdd(p, r, hn::Set(d, 6.931472150e-1f));
+  p = hn::MulAdd(p, r, hn::Set(d, 1.0f));
+  // p lies in [0.7, 1.5], so that its exponent takes n without overflow.
+  const auto power = hn::Add(hn::BitCast(di, p), hn::ShiftLeft<23>(hn::ConvertTo(di, n)));
+  return hn::IfThenZeroElse(hn::Lt(x, lowest), hn::BitCast(d, power));
+}
+
 // z / (1 + e^-z).
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V Silu(D d, V z) {

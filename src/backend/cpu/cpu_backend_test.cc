@@ -56,6 +56,23 @@ TEST(CpuBackend, RoundsTheCacheToItsType) {
   }
 }
 
+// Now and then the steps of 8-bit numbers choose another expert, so that it is the mean that
+// counts.
+TEST(CpuBackend, ACacheOfCodesIsCloseOnAverage) {
+  const auto tokens = RandomTokens(100, 1);
+  Decoder decoder({.features = CpuFeatures::Detect()}, DType::kU8);
+  ASSERT_TRUE(decoder.Load().ok());
+  const std::vector<double> expected = Interpreter(decoder.graph, decoder.weights).Logits(tokens);
+  const std::vector<float> logits = decoder.Sequence(1, tokens, 70);
+  double difference = 0.0, magnitude = 0.0;
+  for (size_t i = 0; i < logits.size(); ++i) {
+    difference += std::abs(static_cast<double>(logits[i]) - expected[i]);
+    magnitude += std::abs(expected[i]);
+  }
+  EXPECT_GT(difference, 0.0);
+  EXPECT_LT(difference, 0.01 * magnitude) << difference / magnitude;
+}
+
 TEST(CpuBackend, SlicesCompanyAndThreadsChangeNoBit) {
   const auto tokens = RandomTokens(200, 2);
   for (CpuBackendOptions options : AllOptions()) {

@@ -23,16 +23,15 @@ bool AllApart(const std::vector<RowSpan>& a, const std::vector<RowSpan>& b) {
   });
 }
 
-// Calls multiply(kernel, first, rows) for the rows that decode and for those of prompts, or once
-// for all where the weight has one kernel.
-template <typename Function>
-void RunByKind(const PackedWeight& weight, const StepSize& size, Extent extent,
-               Function&& multiply) {
+// Calls run(kernel, first, rows) for the rows that decode and for those of prompts, or once for all
+// where there is one kernel.
+template <typename Kernel, typename PromptKernel, typename Function>
+void RunByKind(const Kernel& kernel, const PromptKernel* prompt_kernel, const StepSize& size,
+               Extent extent, Function&& run) {
   const std::int64_t rows = size.RowsOf(extent);
-  const bool is_split = weight.prompt_kernel != nullptr;
-  const std::int64_t decoded = is_split ? size.DecodeRowsOf(extent) : rows;
-  if (decoded > 0) multiply(*weight.kernel, 0, decoded);
-  if (decoded < rows) multiply(*weight.prompt_kernel, decoded, rows - decoded);
+  const std::int64_t decoded = prompt_kernel != nullptr ? size.DecodeRowsOf(extent) : rows;
+  if (decoded > 0) run(kernel, 0, decoded);
+  if (decoded < rows) run(*prompt_kernel, decoded, rows - decoded);
 }
 
 }  // namespace
@@ -87,9 +86,10 @@ void LinearLaunch::Multiply(const Kernel& kernel, std::int64_t first, std::int64
 
 void LinearLaunch::Run(const StepSize& size, ThreadPool& pool) {
   const PackedWeight& weight = *outputs_[0].weight;
-  RunByKind(weight, size, extent_, [&](const auto& kernel, std::int64_t first, std::int64_t rows) {
-    Multiply(kernel, first, rows, pool);
-  });
+  RunByKind(*weight.kernel, weight.prompt_kernel, size, extent_,
+            [&](const auto& kernel, std::int64_t first, std::int64_t rows) {
+              Multiply(kernel, first, rows, pool);
+            });
 }
 
 template <typename Kernel>
@@ -105,15 +105,32 @@ void ExpertLinearLaunch::Multiply(const Kernel& kernel, std::int64_t first, std:
 }
 
 void ExpertLinearLaunch::Run(const StepSize& size, ThreadPool& pool) {
-  RunByKind(*args_.weight, size, extent_,
+  RunByKind(*args_.weight->kernel, args_.weight->prompt_kernel, size, extent_,
             [&](const auto& kernel, std::int64_t first, std::int64_t rows) {
               Multiply(kernel, first, rows, pool);
             });
 }
 
+template <typename Kernel>
+void AttentionLaunch::Attend(const Kernel& kernel, std::int64_t first, std::int64_t rows,
+                             ThreadPool& pool) {
+  const AttentionShape& shape = args_.shape;
+  AttentionArgs args = args_;
+  args.rows = rows;
+  args.q += first * shape.heads * shape.k_dim;
+  args.k += first * shape.kv_heads * shape.k_dim;
+  args.v += first * shape.kv_heads * shape.v_dim;
+  args.out += first * shape.heads * shape.v_dim;
+  args.positions += first;
+  args.slots += first;
+  kernel.run(args, scratch_, pool);
+}
+
 void AttentionLaunch::Run(const StepSize& size, ThreadPool& pool) {
-  args_.rows = size.rows;
-  kernel_.run(args_, scratch_, pool);
+  RunByKind(kernel_, prompt_kernel_, size, Extent::kStepRows,
+            [&](const auto& kernel, std::int64_t first, std::int64_t rows) {
+              Attend(kernel, first, rows, pool);
+            });
 }
 
 }  // namespace tonnage

@@ -121,14 +121,19 @@ class ExpertLinearLaunch final : public Launch {
 
 class AttentionLaunch final : public Launch {
  public:
+  // Without `prompt_kernel`, `kernel` takes prompts too.
   AttentionLaunch(const AttentionArgs& args, const AttentionKernel& kernel,
-                  std::span<std::uint8_t> scratch)
-      : args_(args), kernel_(kernel), scratch_(scratch) {}
+                  const PromptAttentionKernel* prompt_kernel, std::span<std::uint8_t> scratch)
+      : args_(args), kernel_(kernel), prompt_kernel_(prompt_kernel), scratch_(scratch) {}
   void Run(const StepSize& size, ThreadPool& pool) override;
 
  private:
+  template <typename Kernel>
+  void Attend(const Kernel& kernel, std::int64_t first, std::int64_t rows, ThreadPool& pool);
+
   AttentionArgs args_;
   const AttentionKernel& kernel_;
+  const PromptAttentionKernel* prompt_kernel_;
   std::span<std::uint8_t> scratch_;
 };
 

@@ -1,5 +1,6 @@
 #include "backend/host/launch_list.h"
 
+#include "base/check.h"
 #include "kernels/embed/embed.h"
 
 namespace tonnage {
@@ -200,14 +201,17 @@ class Lowering {
                   .page_table = is_full ? reinterpret_cast<const std::int32_t*>(
                                               memory_.workspace + plan_.workspace.page_table)
                                         : nullptr};
+    CHECK_EQ(PageBytes(layer, args.cache.dtype), AttentionPageBytes(args.shape, args.cache.dtype));
     args.q = F32(node.inputs[0]);
     args.k = F32(node.inputs[1]);
     args.v = F32(node.inputs[2]);
+    args.sinks = node.weights.empty() ? nullptr : weights_.Vector(node.weights[0]);
     args.out = F32(node.outputs[0]);
     args.max_rows = spec_.limits.rows;
     args.positions = Positions();
     args.slots = reinterpret_cast<const std::int32_t*>(memory_.workspace + plan_.workspace.slots);
-    Add(std::make_unique<AttentionLaunch>(args, *kernels_.attention, Scratch()));
+    Add(std::make_unique<AttentionLaunch>(args, *kernels_.attention, plan_.prompt_attention,
+                                          Scratch()));
   }
 
   void Add(const Node& node) {

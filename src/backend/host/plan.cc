@@ -77,27 +77,30 @@ Bytes MatmulScratchBytes(const WeightPlace& place, std::int64_t rows, int thread
 }
 
 // What a node's kernel needs beside its operands.
-Bytes ScratchBytes(const ProgramSpec& spec, const Node& node, const WeightPlan& weights,
+Bytes ScratchBytes(const ProgramSpec& spec, const Node& node, const HostPlan& plan,
                    const KernelSet& kernels, int threads) {
   const ValueInfo& x = spec.graph->values[static_cast<size_t>(node.inputs[0].id)];
   const std::int64_t rows = spec.limits.RowsOf(x.extent);
   if (node.op == Op::kLinear) {
     Bytes bytes = 0;
     for (size_t i = 0; i < node.weights.size(); i += 2) {
-      const WeightPlace& place = weights.places[static_cast<size_t>(node.weights[i].id)];
+      const WeightPlace& place = plan.weights.places[static_cast<size_t>(node.weights[i].id)];
       bytes = std::max(bytes, MatmulScratchBytes(place, rows, threads));
     }
     return bytes;
   }
   if (node.op == Op::kExpertLinear) {
     const auto& attrs = std::get<ExpertLinearAttrs>(node.attrs);
-    const WeightPlace& place = weights.places[static_cast<size_t>(node.weights[0].id)];
+    const WeightPlace& place = plan.weights.places[static_cast<size_t>(node.weights[0].id)];
     return MatmulScratchBytes(place, rows * attrs.top_k, threads);
   }
   if (node.op == Op::kAttention) {
-    return kernels.attention->workspace_bytes(
-        AttentionShapeOf(std::get<AttentionAttrs>(node.attrs)),
-        {.rows = rows, .context_tokens = spec.cache_settings.context_tokens, .threads = threads});
+    const AttentionShape shape = AttentionShapeOf(std::get<AttentionAttrs>(node.attrs));
+    const AttentionLimits limits = {
+        .rows = rows, .context_tokens = spec.cache_settings.context_tokens, .threads = threads};
+    const Bytes bytes = kernels.attention->workspace_bytes(shape, limits);
+    if (plan.prompt_attention == nullptr) return bytes;
+    return std::max(bytes, plan.prompt_attention->workspace_bytes(shape, limits));
   }
   return 0;
 }
@@ -109,9 +112,8 @@ Status CheckSpec(const ProgramSpec& spec) {
     return InvalidArgument("{} weights, but the formats of {}", spec.graph->weights.size(),
                            spec.formats.size());
   }
-  if (cache.kv_dtype != DType::kF32 && cache.kv_dtype != DType::kF16 &&
-      cache.kv_dtype != DType::kBF16) {
-    return Unsupported("a KV cache of {}: use f32, f16 or bf16", DTypeName(cache.kv_dtype));
+  if (!IsKvType(cache.kv_dtype)) {
+    return Unsupported("a KV cache of {}: use f32, f16, bf16 or q8", DTypeName(cache.kv_dtype));
   }
   if (spec.limits.rows < 1 || spec.limits.rows > kMaxRows || spec.limits.logit_rows < 1 ||
       spec.limits.logit_rows > spec.limits.rows) {
@@ -212,6 +214,7 @@ Result<HostPlan> MakeHostPlan(const ProgramSpec& spec, const KernelSet& kernels,
 
   plan.arena = PlanBuffers(graph, spec.limits);
   PlanRopeTables(graph, plan);
+  plan.prompt_attention = SelectPromptAttention(spec.precision, kernels.features, kernels.forced);
 
   WorkspacePlan& workspace = plan.workspace;
   const Bytes row_ids = spec.limits.rows * DTypeBytes(DType::kI32);
@@ -229,7 +232,7 @@ Result<HostPlan> MakeHostPlan(const ProgramSpec& spec, const KernelSet& kernels,
   }
   for (const Node& node : graph.nodes) {
     workspace.scratch_bytes =
-        std::max(workspace.scratch_bytes, ScratchBytes(spec, node, plan.weights, kernels, threads));
+        std::max(workspace.scratch_bytes, ScratchBytes(spec, node, plan, kernels, threads));
   }
   workspace.scratch = stack.Push(workspace.scratch_bytes);
   workspace.total = stack.top();

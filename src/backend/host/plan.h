@@ -56,6 +56,7 @@ struct HostPlan {
   BufferPlan arena;
   std::vector<RopeAttrs> rope_tables;  // that differ in what a table holds
   std::vector<size_t> rope_table_of;   // by node; which table a rope node reads
+  const PromptAttentionKernel* prompt_attention = nullptr;  // null: the kernel set's takes prompts
   WorkspacePlan workspace;
 
   // As `allocator` counts buffers; with the heap that plan, launch list and weights' places take.

@@ -1,103 +1,257 @@
-// Decode against the bytes of keys and values that it must read, prefill against multiply-adds.
+// Decode against the bytes of keys and values that it must read, beside the read bandwidth; prefill
+// against multiply-adds, beside the arithmetic peak. Both are measured in the same run on the same
+// threads (TONNAGE_BENCH_THREADS, by default all). Outputs are checked before anything is timed.
+// For prompts:
+//   kernels_bench --benchmark_filter='attention prefill/.*/(llama1b|qwen3_4b)/tokens:(4096|32768)'
 #include <benchmark/benchmark.h>
+#include <sys/mman.h>
 
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "base/check.h"
 #include "kernels/attention/attention.h"
+#include "kernels/peak/peak.h"
 #include "kernels/testing.h"
 
 namespace tonnage {
 namespace {
 
-struct Work {
-  Work(const AttentionKernel& kernel, const AttentionShape& shape, DType dtype, std::int64_t rows,
-       std::int64_t tokens, int threads)
-      : pool(threads),
-        q(RandomFloats(rows * shape.heads * shape.k_dim, 1)),
-        k(RandomFloats(rows * shape.kv_heads * shape.k_dim, 2)),
-        v(RandomFloats(rows * shape.kv_heads * shape.v_dim, 3)),
-        out(static_cast<size_t>(rows * shape.heads * shape.v_dim)),
-        pages_per_slot(CeilDiv(tokens, kAttentionPageTokens)),
-        cache(pages_per_slot * PageElements(shape) * DTypeBytes(dtype)),
-        workspace(kernel.workspace_bytes(
-            shape, {.rows = rows, .context_tokens = tokens, .threads = threads})),
-        slots(static_cast<size_t>(rows), 0) {
-    for (std::int64_t row = tokens - rows; row < tokens; ++row) {
-      positions.push_back(static_cast<std::int32_t>(row));
-    }
-    for (std::int64_t page = 0; page < pages_per_slot; ++page) {
-      table.push_back(static_cast<std::int32_t>(page));
-    }
-    args.shape = shape;
-    args.cache = {.pages = cache.span().data(),
-                  .dtype = dtype,
-                  .pages_per_slot = pages_per_slot,
-                  .page_table = table.data()};
-    args.q = q.data();
-    args.k = k.data();
-    args.v = v.data();
-    args.out = out.data();
-    args.rows = args.max_rows = rows;
-    args.positions = positions.data();
-    args.slots = slots.data();
-  }
+// More than any cache holds: keys and values come from memory, as they do layer after layer.
+constexpr Bytes kColdBytes = 256 * kMiB;
+constexpr std::int64_t kPrefillRows = 512;
 
-  ThreadPool pool;
-  std::vector<float> q, k, v, out;
-  std::int64_t pages_per_slot;
-  AlignedBytes cache, workspace;
-  std::vector<std::int32_t> positions, slots, table;
-  AttentionArgs args;
+ThreadPool& Pool() {
+  static ThreadPool pool([] {
+    const char* text = std::getenv("TONNAGE_BENCH_THREADS");
+    return text != nullptr ? std::atoi(text)
+                           : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  }());
+  return pool;
+}
+
+// Memory as the engine's: in huge pages where the system has them.
+class HugePages {
+ public:
+  explicit HugePages(Bytes bytes)
+      : bytes_(static_cast<size_t>(RoundUp(bytes, 2 * kMiB))),
+        data_(static_cast<std::uint8_t*>(std::aligned_alloc(2 * kMiB, bytes_)), std::free) {
+    madvise(data_.get(), bytes_, MADV_HUGEPAGE);
+    std::memset(data_.get(), 1, bytes_);
+  }
+  std::uint8_t* data() const { return data_.get(); }
+
+ private:
+  size_t bytes_;
+  std::unique_ptr<std::uint8_t, decltype(&std::free)> data_;
 };
 
-// The shapes of SmolLM2-135M, Llama-3.2-1B and Llama-3.1-8B.
-constexpr AttentionShape kShapes[] = {
-    {.heads = 9, .kv_heads = 3, .k_dim = 64, .v_dim = 64, .scale = 0.125f},
-    {.heads = 32, .kv_heads = 8, .k_dim = 64, .v_dim = 64, .scale = 0.125f},
-    {.heads = 32, .kv_heads = 8, .k_dim = 128, .v_dim = 128, .scale = 0.088f}};
-
-void Attend(benchmark::State& state, const char* name, DType dtype, std::int64_t rows,
-            std::int64_t tokens) {
-  const AttentionKernel* kernel = FindKernel(AttentionKernels(), name);
-  if (kernel == nullptr) return state.SkipWithError("this processor cannot run it");
-  const AttentionShape& shape = kShapes[state.range(0)];
-  Work work(*kernel, shape, dtype, rows, tokens, static_cast<int>(state.range(1)));
-  for (auto _ : state) kernel->run(work.args, work.workspace.span(), work.pool);
-  const double seen = static_cast<double>(rows) * static_cast<double>(2 * tokens - rows + 1) / 2;
-  const double pair = static_cast<double>(shape.heads * (shape.k_dim + shape.v_dim));
-  state.counters["FLOP/s"] =
-      benchmark::Counter(2 * seen * pair, benchmark::Counter::kIsIterationInvariantRate);
-  state.counters["KV bytes/s"] = benchmark::Counter(
-      static_cast<double>(tokens * shape.kv_heads * (shape.k_dim + shape.v_dim) *
-                          DTypeBytes(dtype)),
-      benchmark::Counter::kIsIterationInvariantRate, benchmark::Counter::kIs1024);
+const Peaks& Bounds() {
+  static const Peaks peaks = [] {
+    const HugePages memory(kColdBytes);
+    return MeasurePeaks({memory.data(), static_cast<size_t>(kColdBytes)}, CpuFeatures::Detect(),
+                        Pool());
+  }();
+  return peaks;
 }
 
-void BM_Decode(benchmark::State& state, const char* name, DType dtype) {
-  Attend(state, name, dtype, 1, state.range(2));
-}
-void BM_Prefill(benchmark::State& state, const char* name, DType dtype) {
-  Attend(state, name, dtype, state.range(2), state.range(2));
-}
+struct NamedShape {
+  const char* name;
+  AttentionShape shape;
+};
+constexpr NamedShape kShapes[] = {
+    {"smol135m", {.heads = 9, .kv_heads = 3, .k_dim = 64, .v_dim = 64, .scale = 0.125f}},
+    {"llama1b", {.heads = 32, .kv_heads = 8, .k_dim = 64, .v_dim = 64, .scale = 0.125f}},
+    {"qwen3_4b", {.heads = 32, .kv_heads = 8, .k_dim = 128, .v_dim = 128, .scale = 0.088f}},
+    {"tinymoe", {.heads = 32, .kv_heads = 4, .k_dim = 128, .v_dim = 128, .scale = 0.088f}},
+};
 
-void DecodeArgs(benchmark::internal::Benchmark* bench) {
-  bench->ArgNames({"shape", "threads", "tokens"})->UseRealTime();
-  for (int shape : {0, 2}) {
-    for (int threads : {1, 2}) {
-      for (int tokens : {128, 8192, 65536}) bench->Args({shape, threads, tokens});
+// A step of `rows` that ends a sequence of `tokens`, over as many layers' caches as are cold.
+class Work {
+ public:
+  Work(const AttentionShape& shape, DType dtype, std::int64_t rows, std::int64_t tokens)
+      : page_bytes_(AttentionPageBytes(shape, dtype)),
+        pages_(CeilDiv(tokens, kAttentionPageTokens)),
+        layers_(std::max<std::int64_t>(1, kColdBytes / (pages_ * page_bytes_))),
+        q_(RandomFloats(std::max(rows, kAttentionPageTokens) * shape.heads * shape.k_dim, 1)),
+        k_(RandomFloats(std::max(rows, kAttentionPageTokens) * shape.kv_heads * shape.k_dim, 2)),
+        v_(RandomFloats(std::max(rows, kAttentionPageTokens) * shape.kv_heads * shape.v_dim, 3)),
+        slots_(static_cast<size_t>(std::max(rows, kAttentionPageTokens)), 0),
+        cache_(layers_ * pages_ * page_bytes_) {
+    for (std::int64_t page = 0; page < pages_; ++page) {
+      table_.push_back(static_cast<std::int32_t>(page));
+    }
+    args_.shape = shape;
+    args_.cache = {.pages = cache_.data(),
+                   .dtype = dtype,
+                   .pages_per_slot = pages_,
+                   .page_table = table_.data()};
+    args_.q = q_.data();
+    args_.k = k_.data();
+    args_.v = v_.data();
+    args_.slots = slots_.data();
+    FillCaches();
+    SetRows(rows, tokens - rows);
+  }
+
+  std::int64_t layers() const { return layers_; }
+  Bytes cache_bytes() const { return pages_ * page_bytes_; }
+
+  template <typename Kernel>
+  AlignedBytes Workspace(const Kernel& kernel) const {
+    return AlignedBytes(
+        kernel.workspace_bytes(args_.shape, {.rows = args_.rows,
+                                             .context_tokens = pages_ * kAttentionPageTokens,
+                                             .threads = Pool().threads()}));
+  }
+  template <typename Kernel>
+  void Run(const Kernel& kernel, std::int64_t layer, const AlignedBytes& workspace) {
+    args_.cache.pages = cache_.data() + layer * cache_bytes();
+    kernel.run(args_, workspace.span(), Pool());
+  }
+
+  // Compares the last row that `Run` left with the reference's.
+  void Check(float tolerance) {
+    const std::int64_t width = args_.shape.heads * args_.shape.v_dim;
+    const std::vector<float> last(out_.end() - width, out_.end());
+    AttentionArgs one = args_;
+    const std::int64_t row = args_.rows - 1;
+    one.q += row * args_.shape.heads * args_.shape.k_dim;
+    one.k += row * args_.shape.kv_heads * args_.shape.k_dim;
+    one.v += row * args_.shape.kv_heads * args_.shape.v_dim;
+    one.positions += row;
+    one.out = out_.data();
+    one.rows = 1;
+    reference::Attention(one, {}, Pool());
+    for (std::int64_t i = 0; i < width; ++i) {
+      const auto at = static_cast<size_t>(i);
+      CHECK(std::abs(last[at] - out_[at]) <= tolerance) << last[at] << " instead of " << out_[at];
     }
   }
+
+ private:
+  void SetRows(std::int64_t rows, std::int64_t first) {
+    args_.rows = args_.max_rows = rows;
+    positions_.clear();
+    for (std::int64_t row = 0; row < rows; ++row) {
+      positions_.push_back(static_cast<std::int32_t>(first + row));
+    }
+    args_.positions = positions_.data();
+    out_.resize(static_cast<size_t>(rows * args_.shape.heads * args_.shape.v_dim));
+    args_.out = out_.data();
+  }
+
+  // Every page holds the same keys and values.
+  void FillCaches() {
+    SetRows(kAttentionPageTokens, 0);
+    reference::Attention(args_, {}, Pool());
+    for (std::int64_t page = 1; page < layers_ * pages_; ++page) {
+      std::memcpy(cache_.data() + page * page_bytes_, cache_.data(),
+                  static_cast<size_t>(page_bytes_));
+    }
+  }
+
+  Bytes page_bytes_;
+  std::int64_t pages_, layers_;
+  std::vector<float> q_, k_, v_, out_;
+  std::vector<std::int32_t> slots_, positions_, table_;
+  HugePages cache_;
+  AttentionArgs args_;
+};
+
+void Decode(benchmark::State& state, const AttentionKernel* kernel, const AttentionShape* shape,
+            DType dtype, std::int64_t tokens) {
+  Work work(*shape, dtype, 1, tokens);
+  const AlignedBytes workspace = work.Workspace(*kernel);
+  work.Run(*kernel, 0, workspace);
+  work.Check(1e-3f);
+  std::int64_t layer = 0;
+  for (auto _ : state) {
+    layer = (layer + 1) % work.layers();
+    work.Run(*kernel, layer, workspace);
+  }
+  const double bytes = static_cast<double>(work.cache_bytes());
+  state.counters["KV bytes/s"] =
+      benchmark::Counter(bytes, benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["of read bandwidth"] = benchmark::Counter(
+      bytes / Bounds().read_bytes_per_s, benchmark::Counter::kIsIterationInvariantRate);
 }
-void PrefillArgs(benchmark::internal::Benchmark* bench) {
-  bench->ArgNames({"shape", "threads", "tokens"})->UseRealTime();
-  for (int shape : {0, 1, 2}) {
-    for (int threads : {1, 2}) bench->Args({shape, threads, 512});
+
+// What the kernel's arithmetic could do at best, in FLOP/s.
+double Peak(const AttentionKernel&) { return Bounds().OperationsPerSecond(Arithmetic::kF32); }
+double Peak(const PromptAttentionKernel&) {
+  return Bounds().OperationsPerSecond(Arithmetic::kBf16);
+}
+
+// Runs 512 rows at the end of a sequence.
+template <typename Kernel>
+void Prefill(benchmark::State& state, const Kernel* kernel, const AttentionShape* shape,
+             DType dtype, std::int64_t tokens, float tolerance) {
+  Work work(*shape, dtype, kPrefillRows, tokens);
+  const AlignedBytes workspace = work.Workspace(*kernel);
+  work.Run(*kernel, 0, workspace);
+  work.Check(tolerance);
+  for (auto _ : state) work.Run(*kernel, 0, workspace);
+  const double keys = static_cast<double>(kPrefillRows * (2 * tokens - kPrefillRows + 1)) / 2;
+  const double operations =
+      2 * keys * static_cast<double>(shape->heads * (shape->k_dim + shape->v_dim));
+  state.counters["FLOP/s"] =
+      benchmark::Counter(operations, benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["of peak"] =
+      benchmark::Counter(operations / Peak(*kernel), benchmark::Counter::kIsIterationInvariantRate);
+}
+
+std::string Name(const char* kind, std::string_view kernel, const char* dtype, const char* shape,
+                 std::int64_t tokens) {
+  return std::string(kind) + "/" + std::string(kernel) + "/" + dtype + "/" + shape +
+         "/tokens:" + std::to_string(tokens);
+}
+
+template <typename Kernel>
+void RegisterPrefill(const Kernel& kernel, const NamedShape& shape, DType dtype, const char* word,
+                     float tolerance) {
+  for (const std::int64_t tokens : {512, 4096, 8192, 32768}) {
+    benchmark::RegisterBenchmark(
+        Name("attention prefill", kernel.name, word, shape.name, tokens).c_str(), Prefill<Kernel>,
+        &kernel, &shape.shape, dtype, tokens, tolerance)
+        ->UseRealTime()
+        ->Unit(benchmark::kMillisecond);
   }
 }
 
-BENCHMARK_CAPTURE(BM_Decode, avx512_f16, "avx512", DType::kF16)->Apply(DecodeArgs);
-BENCHMARK_CAPTURE(BM_Decode, avx512_f32, "avx512", DType::kF32)->Apply(DecodeArgs);
-BENCHMARK_CAPTURE(BM_Decode, avx2_f16, "avx2", DType::kF16)->Apply(DecodeArgs);
-BENCHMARK_CAPTURE(BM_Prefill, avx512_f16, "avx512", DType::kF16)->Apply(PrefillArgs);
-BENCHMARK_CAPTURE(BM_Prefill, avx2_f16, "avx2", DType::kF16)->Apply(PrefillArgs);
+void RegisterDecode(const AttentionKernel& kernel, const NamedShape& shape, DType dtype,
+                    const char* word) {
+  for (const std::int64_t tokens : {512, 8192, 32768}) {
+    benchmark::RegisterBenchmark(
+        Name("attention decode", kernel.name, word, shape.name, tokens).c_str(), Decode, &kernel,
+        &shape.shape, dtype, tokens)
+        ->UseRealTime()
+        ->Unit(benchmark::kMicrosecond);
+  }
+}
+
+const bool registered = [] {
+  constexpr std::pair<DType, const char*> kTypes[] = {{DType::kF16, "f16"}, {DType::kU8, "q8"}};
+  const CpuFeatures features = CpuFeatures::Detect();
+  for (const auto& [dtype, word] : kTypes) {
+    for (const NamedShape& shape : kShapes) {
+      for (const AttentionKernel& kernel : AttentionKernels()) {
+        if (kernel.level == CpuLevel::kPortable || !Runs(kernel.level, features)) continue;
+        RegisterDecode(kernel, shape, dtype, word);
+        RegisterPrefill(kernel, shape, dtype, word, 1e-3f);
+      }
+      for (const PromptAttentionKernel& kernel : PromptAttentionKernels()) {
+        if (kernel.needs == nullptr || !Runs(kernel, features)) continue;
+        RegisterPrefill(kernel, shape, dtype, word, 2e-2f);
+      }
+    }
+  }
+  return true;
+}();
 
 }  // namespace
 }  // namespace tonnage

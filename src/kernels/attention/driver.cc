@@ -36,25 +36,38 @@ struct Layout {
         v_dim(shape.v_dim),
         k_dim(shape.k_dim),
         tile_bytes(RoundUp(rows * Bytes{sizeof(TileWork)}, 64)),
-        scratch_bytes(
-            FloatBytes(queries * (k_dim + kAttentionPageTokens) + 2 * PartialFloats(queries))),
+        codes_offset(
+            FloatBytes(queries * (k_dim + kAttentionPageTokens + 2) + 2 * PartialFloats(queries))),
+        scratch_bytes(codes_offset + CodeBytes(queries * CodesOfQuery())),
         partial_bytes(FloatBytes(PartialFloats(Group(shape)))),
         partials_offset(tile_bytes + threads * scratch_bytes) {}
 
   static Bytes FloatBytes(std::int64_t floats) {
     return RoundUp(floats * Bytes{sizeof(float)}, 64);
   }
+  static Bytes CodeBytes(std::int64_t codes) {
+    return RoundUp(codes * Bytes{sizeof(std::int16_t)}, 64);
+  }
   std::int64_t PartialFloats(std::int64_t count) const { return count * (2 + v_dim); }
+  // Of the query itself, and of its weights.
+  std::int64_t CodesOfQuery() const { return RoundUp(k_dim, 2) + kAttentionPageTokens; }
 
   static AttentionPartial PartialAt(float* data, std::int64_t count) {
     return {.largest = data, .sum = data + count, .acc = data + 2 * count};
   }
   AttentionScratch Scratch(std::uint8_t* workspace, int thread) const {
-    auto* data = reinterpret_cast<float*>(workspace + tile_bytes + thread * scratch_bytes);
+    std::uint8_t* begin = workspace + tile_bytes + thread * scratch_bytes;
+    auto* data = reinterpret_cast<float*>(begin);
+    auto* codes = reinterpret_cast<std::int16_t*>(begin + codes_offset);
     float* scores = data + queries * k_dim;
-    float* partials = scores + queries * kAttentionPageTokens;
+    float* factors = scores + queries * kAttentionPageTokens;
+    float* partials = factors + 2 * queries;
     return {.q = data,
             .scores = scores,
+            .q_codes = codes + queries * kAttentionPageTokens,
+            .weight_codes = codes,
+            .q_factors = factors,
+            .weight_factors = factors + queries,
             .span = PartialAt(partials, queries),
             .total = PartialAt(partials + PartialFloats(queries), queries)};
   }
@@ -65,7 +78,7 @@ struct Layout {
   }
 
   std::int64_t queries, v_dim, k_dim;
-  Bytes tile_bytes, scratch_bytes, partial_bytes, partials_offset;
+  Bytes tile_bytes, codes_offset, scratch_bytes, partial_bytes, partials_offset;
 };
 
 std::int64_t TasksWanted(int threads) { return kTasksPerThread * threads; }
@@ -170,7 +183,7 @@ class TiledAttention {
     tile.kv_head = i % shape_.kv_heads;
     const std::int64_t queries = tile.rows * group_;
     const AttentionScratch scratch = layout_.Scratch(workspace_, thread);
-    functions_.load_queries(args_, tile, scratch.q);
+    functions_.load_queries(args_, tile, scratch);
     Clear(scratch.total, queries);
     for (std::int64_t s = 0; s < work.spans; ++s) {
       functions_.attend(args_, tile, work.first_span + s, scratch, scratch.span);
@@ -189,7 +202,7 @@ class TiledAttention {
       tile.kv_head = (i - work.first_partial) / work.spans;
       const std::int64_t span = work.first_span + (i - work.first_partial) % work.spans;
       const AttentionScratch scratch = layout_.Scratch(workspace_, thread);
-      functions_.load_queries(args_, tile, scratch.q);
+      functions_.load_queries(args_, tile, scratch);
       functions_.attend(args_, tile, span, scratch, layout_.Partial(workspace_, i, group_));
     });
     pool_.Run(tile_count_ * shape_.kv_heads, [&](std::int64_t i, int thread) {

@@ -24,17 +24,23 @@ struct AttentionTile {
   std::int64_t slot = 0;
 };
 
-// Softmax sums of a tile's queries over some keys, relative to the largest score among them.
+// Softmax sums of a tile's queries over some keys, relative to the largest score among them. Scores
+// are logarithms to base 2.
 struct AttentionPartial {
   float* largest = nullptr;  // [queries]; -inf before the first key
-  float* sum = nullptr;      // [queries], of exp(score - largest)
-  float* acc = nullptr;      // [queries, v_dim], of exp(score - largest) * value
+  float* sum = nullptr;      // [queries], of 2^(score - largest)
+  float* acc = nullptr;      // [queries, v_dim], of 2^(score - largest) * value
 };
 
 // What one thread needs while it works on a tile.
 struct AttentionScratch {
   float* q = nullptr;       // [queries, k_dim], scaled
-  float* scores = nullptr;  // [queries, page tokens]
+  float* scores = nullptr;  // [queries, page tokens]; then the softmax weights
+  // Over a cache of codes, queries and weights are such too, each query's with a factor.
+  std::int16_t* q_codes = nullptr;       // [queries, k_dim rounded up to 2]
+  std::int16_t* weight_codes = nullptr;  // [queries, page tokens]
+  float* q_factors = nullptr;            // [queries]
+  float* weight_factors = nullptr;       // [queries]
   AttentionPartial span;
   AttentionPartial total;
 };
@@ -43,7 +49,8 @@ struct AttentionScratch {
 struct AttentionFunctions {
   // Writes the keys and values of rows [begin, end) to the cache.
   void (*write)(const AttentionArgs& args, std::int64_t begin, std::int64_t end);
-  void (*load_queries)(const AttentionArgs& args, const AttentionTile& tile, float* q);
+  void (*load_queries)(const AttentionArgs& args, const AttentionTile& tile,
+                       const AttentionScratch& scratch);
   // The partial result over the keys of one span that the tile sees.
   void (*attend)(const AttentionArgs& args, const AttentionTile& tile, std::int64_t span,
                  const AttentionScratch& scratch, const AttentionPartial& partial);

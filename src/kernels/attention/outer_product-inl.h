@@ -147,24 +147,37 @@ HWY_INLINE void OuterBlock(D d, const Product<T>& p, std::int64_t first_row,
   }
 }
 
+// Rows of the next block, at most `most`: of the last two blocks neither is so small that its sums
+// would wait for each other.
+HWY_INLINE std::int64_t BlockRows(std::int64_t left, std::int64_t most) {
+  if (left <= most) return left;
+  return left < 2 * most ? (left + 1) / 2 : most;
+}
+
 template <int N, class D, typename T>
 HWY_INLINE void OuterRows(D d, const Product<T>& p, std::int64_t column) {
-  constexpr int kRows = 6;
-  std::int64_t m = 0;
-  for (; m + kRows <= p.rows; m += kRows) OuterBlock<kRows, N>(d, p, m, column);
-  switch (p.rows - m) {
-    case 5:
-      return OuterBlock<5, N>(d, p, m, column);
-    case 4:
-      return OuterBlock<4, N>(d, p, m, column);
-    case 3:
-      return OuterBlock<3, N>(d, p, m, column);
-    case 2:
-      return OuterBlock<2, N>(d, p, m, column);
-    case 1:
-      return OuterBlock<1, N>(d, p, m, column);
-    default:
-      return;
+  for (std::int64_t m = 0; m < p.rows;) {
+    const std::int64_t rows = BlockRows(p.rows - m, 6);
+    switch (rows) {
+      case 6:
+        OuterBlock<6, N>(d, p, m, column);
+        break;
+      case 5:
+        OuterBlock<5, N>(d, p, m, column);
+        break;
+      case 4:
+        OuterBlock<4, N>(d, p, m, column);
+        break;
+      case 3:
+        OuterBlock<3, N>(d, p, m, column);
+        break;
+      case 2:
+        OuterBlock<2, N>(d, p, m, column);
+        break;
+      default:
+        OuterBlock<1, N>(d, p, m, column);
+    }
+    m += rows;
   }
 }
 
