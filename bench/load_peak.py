@@ -1,5 +1,5 @@
 """The memory that a load takes at its highest, and how fast it is, for every storage mode: load_peak.py TONNAGE
-[--gigabytes 2] [--modes MODE...] [--folder DIR] [--slack-mib 32] [--repeat 3] [--json OUT]   (needs: pip install numpy)
+[--gigabytes 2] [--modes MODE...] [--folder DIR] [--slack-mib 32] [--repeat 3] [--threads N] [--json OUT]   (needs: pip install numpy)
 
 For each mode a checkpoint of random weights is written (random_checkpoint.py), read once so that it lies in the page cache,
 and loaded for a single token. The peak of the process's resident memory, mapped file pages included, must not exceed
@@ -52,11 +52,11 @@ def run(command, stdin):
     return float(re.search(r"\[loaded: .* in ([0-9.]+) s", said).group(1)), usage.ru_maxrss * 1024
 
 
-def measure(program, mode, gigabytes, folder, slack, repeat):
+def measure(program, mode, gigabytes, folder, slack, repeat, threads):
     model = folder / mode
     subprocess.run([sys.executable, str(GENERATOR), mode, str(model), "--gigabytes", str(gigabytes)], check=True)
     file = model / "model.safetensors"
-    settings = ["--context", "64"]
+    settings = ["--context", "64", *(["--threads", str(threads)] if threads else [])]
     plan = json.loads(subprocess.run([program, "plan", str(model), "--json", *settings], capture_output=True, text=True, check=True).stdout)
     row = plan["plans"][0]
     weights = row["weights_bytes"]
@@ -86,13 +86,14 @@ def main():
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--slack-mib", type=float, default=32)
     parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--threads", type=int, help="of the load (default: all cores)")
     parser.add_argument("--json", type=Path)
     args = parser.parse_args()
     results = []
     print(f"{'mode':14} {'file':>8} {'weights':>8} {'peak':>8} {'limit':>8}  {'load':>7} {'fresh':>7} {'read()':>7} {'load/fresh':>10}   (MiB, MB/s)")
     with tempfile.TemporaryDirectory(dir=args.folder) as folder:
         for mode in args.modes:
-            r = measure(args.program, mode, args.gigabytes, Path(folder), args.slack_mib * 2**20, args.repeat)
+            r = measure(args.program, mode, args.gigabytes, Path(folder), args.slack_mib * 2**20, args.repeat, args.threads)
             results.append(r)
             mib = [r[key] / 2**20 for key in ("file_bytes", "weights_bytes", "peak_bytes", "limit_bytes")]
             good = "ok" if r["peak_bytes"] <= r["limit_bytes"] else "TOO MUCH"
