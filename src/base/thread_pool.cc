@@ -1,5 +1,7 @@
 #include "base/thread_pool.h"
 
+#include <algorithm>
+
 #include "base/cores.h"
 
 #if defined(__x86_64__)
@@ -21,7 +23,8 @@ inline void Pause() {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads, std::span<const int> processors) {
+ThreadPool::ThreadPool(int threads, std::span<const int> processors)
+    : shares_(static_cast<size_t>(std::max(1, threads))) {
   constexpr int kAnywhere = -1;
   try {
     for (int i = 1; i < threads; ++i) {
@@ -53,18 +56,25 @@ ThreadPool::~ThreadPool() {
 }
 
 void ThreadPool::RunTasks(int thread) {
-  for (;;) {
-    const std::int64_t i = next_.fetch_add(1, std::memory_order_relaxed);
-    if (i >= tasks_) return;
-    fn_(context_, i, thread);
+  const size_t count = shares_.size();
+  for (size_t i = 0; i < count; ++i) {
+    Share& share = shares_[(static_cast<size_t>(thread) + i) % count];
+    while (share.next.load(std::memory_order_relaxed) < share.end) {
+      const std::int64_t task = share.next.fetch_add(1, std::memory_order_relaxed);
+      if (task < share.end) fn_(context_, task, thread);
+    }
   }
 }
 
 void ThreadPool::RunErased(std::int64_t tasks, TaskFn fn, void* context) {
   fn_ = fn;
   context_ = context;
-  tasks_ = tasks;
-  next_.store(0, std::memory_order_relaxed);
+  const auto count = static_cast<std::int64_t>(shares_.size());
+  for (std::int64_t i = 0; i < count; ++i) {
+    Share& share = shares_[static_cast<size_t>(i)];
+    share.next.store(tasks * i / count, std::memory_order_relaxed);
+    share.end = tasks * (i + 1) / count;
+  }
   const std::uint64_t generation = (state_.load(std::memory_order_relaxed) >> kGenerationShift) + 1;
   state_.store(generation << kGenerationShift | kOpen, std::memory_order_seq_cst);
   if (parked_.load(std::memory_order_seq_cst) > 0) {

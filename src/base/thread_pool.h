@@ -27,7 +27,8 @@ class ThreadPool {
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
   // Calls task(i), or task(i, thread) where it takes two, once for every i in [0, tasks), in any
-  // order, on any thread of the pool; indices are handed out one by one, so uneven tasks balance.
+  // order, on any thread of the pool. Each thread takes the indices of a share of its own one by
+  // one, then those that others have left, so that uneven tasks balance.
   // `thread` in [0, threads()) is a different one for tasks that run at the same time.
   template <typename Task>
   void Run(std::int64_t tasks, Task&& task) {
@@ -65,11 +66,17 @@ class ThreadPool {
   static constexpr int kGenerationShift = 16;
   bool TryJoin(std::uint64_t& seen);
 
+  // Neighbouring tasks, on a cache line of their own: with one counter for all, 16 threads spend
+  // more time on it than on the small jobs of a decode step.
+  struct alignas(64) Share {
+    std::atomic<std::int64_t> next{0};
+    std::int64_t end = 0;
+  };
+
   // The job. The caller writes it while nobody is inside and the state is closed.
   TaskFn fn_ = nullptr;
   void* context_ = nullptr;
-  std::int64_t tasks_ = 0;
-  alignas(64) std::atomic<std::int64_t> next_{0};
+  std::vector<Share> shares_;  // one a thread
   alignas(64) std::atomic<std::uint64_t> state_{0};
   std::atomic<bool> stopping_{false};
 

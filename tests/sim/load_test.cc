@@ -112,7 +112,8 @@ TEST(SimLoad, ARequestIsRefusedWithTheNumbersUntilItFits) {
     if (plan.refusal) {
       settings.context_tokens = 0;
       for (const ServingSettings& offer : plan.refusal->nearest) {
-        if (offer.slots == 2) settings.context_tokens = offer.context_tokens;
+        const bool same = offer.slots == 2 && offer.kv_dtype == wanted.kv_dtype;
+        if (same) settings.context_tokens = offer.context_tokens;
       }
       if (settings.context_tokens == 0) continue;
     }
