@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kernels/attention/attention.h"
 #include "kernels/matmul/matmul.h"
 
 namespace tonnage::cli {
@@ -20,6 +21,10 @@ CostStep Bounds::Step(std::int64_t rows, std::int64_t logit_rows,
 }
 
 Arithmetic Bounds::ArithmeticOf(const Node& node, bool prompt) const {
+  if (node.op == Op::kAttention && prompt &&
+      SelectPromptAttention(settings_.precision, settings_.features, settings_.kernel) != nullptr) {
+    return Arithmetic::kBf16;
+  }
   if (node.op != Op::kLinear && node.op != Op::kExpertLinear) return Arithmetic::kF32;
   const auto id = static_cast<size_t>(node.weights.front().id);
   const Shape& shape = graph_.weights[id].shape;

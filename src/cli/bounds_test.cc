@@ -92,6 +92,8 @@ TEST_F(BoundsTest, ArithmeticIsThatOfTheKernels) {
       .features = {}, .precision = Precision::kFast, .kernel = "prompt_portable"};
   EXPECT_EQ(arithmetic(FormatKind::kQ4_0, tiles, true), Arithmetic::kBf16);
   EXPECT_EQ(arithmetic(FormatKind::kQ4_0, tiles, false), Arithmetic::kInt8);
+  EXPECT_EQ(arithmetic(FormatKind::kQ4_0, tiles, true, Op::kAttention), Arithmetic::kBf16);
+  EXPECT_EQ(arithmetic(FormatKind::kQ4_0, tiles, false, Op::kAttention), Arithmetic::kF32);
 }
 
 }  // namespace
