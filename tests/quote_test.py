@@ -102,7 +102,7 @@ class Peak(unittest.TestCase):
         self.check(said, "smol135m, full queue")
 
     def test_every_width_of_the_cache(self):
-        for dtype in ("f32", "bf16"):
+        for dtype in ("f32", "bf16", "q8"):
             with self.subTest(kv=dtype):
                 self.check(probe(model("smol135m", 8), "--context", 1000, "--slots", 2, "--kv", dtype), f"smol135m, {dtype} cache")
 

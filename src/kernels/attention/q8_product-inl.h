@@ -120,7 +120,7 @@ template <class D, class V16>
 HWY_INLINE hn::Vec<D> AddProducts(D d, V16 a, V16 b, hn::Vec<D> sums) {
   auto odd = hn::Zero(d);
   const auto even = hn::ReorderWidenMulAccumulate(d, a, b, sums, odd);
-#if HWY_ARCH_X86
+#if HWY_ARCH_X86 && HWY_TARGET != HWY_EMU128
   return even;  // which holds both
 #else
   return hn::Add(even, odd);
