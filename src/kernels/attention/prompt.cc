@@ -50,7 +50,7 @@ HWY_INLINE void StoreTile(const float* rows, std::uint16_t* to) {
 // One tile's way over the keys.
 class PromptRun {
  public:
-  PromptRun(const PromptVariant& variant, const AttentionArgs& args, const PromptTile& tile,
+  PromptRun(const PromptVariant& variant, const AttentionArgs& args, const AttentionTile& tile,
             const PromptLayout& layout, const PromptScratch& scratch)
       : variant_(variant),
         args_(args),
@@ -336,7 +336,7 @@ class PromptRun {
   const PromptVariant& variant_;
   const AttentionArgs& args_;
   const AttentionShape& shape_;
-  const PromptTile& tile_;
+  const AttentionTile& tile_;
   const PromptLayout& layout_;
   const PromptScratch& s_;
   const std::int64_t group_, queries_, blocks_, first_key_, last_key_;
@@ -346,8 +346,9 @@ void WritePromptRows(const AttentionArgs& args, std::int64_t begin, std::int64_t
   WithPages(args.cache, [&](auto pages) { WriteRows(pages, args, begin, end); });
 }
 
-void AttendPrompt(const PromptVariant& variant, const AttentionArgs& args, const PromptTile& tile,
-                  const PromptLayout& layout, const PromptScratch& scratch) {
+void AttendPrompt(const PromptVariant& variant, const AttentionArgs& args,
+                  const AttentionTile& tile, const PromptLayout& layout,
+                  const PromptScratch& scratch) {
   PromptRun(variant, args, tile, layout, scratch).Run();
 }
 

@@ -12,6 +12,7 @@
 #include <span>
 
 #include "kernels/attention/attention.h"
+#include "kernels/attention/driver.h"
 #include "kernels/matmul/prompt.h"
 
 namespace tonnage {
@@ -22,16 +23,6 @@ inline constexpr std::int64_t kPromptKeys = 512;
 inline constexpr std::int64_t kPromptStepKeys = 128;
 // Queries of one thread at most, unless a kv head has more.
 inline constexpr std::int64_t kPromptQueries = 256;
-
-// Neighbouring rows of one slot with the query heads of one kv head: query i is head i % group of
-// row first_row + i / group.
-struct PromptTile {
-  std::int64_t first_row = 0;
-  std::int64_t rows = 0;
-  std::int64_t kv_head = 0;
-  std::int64_t first_position = 0;
-  std::int64_t slot = 0;
-};
 
 // What one thread needs, in blocks of tiles (matmul/prompt.h). A pair of neighbours in a tile's k
 // is elements i and i + 16 of 32 dimensions or keys: that is how two vectors are packed with no
@@ -89,7 +80,7 @@ struct PromptFunctions {
   // Writes the keys and values of rows [begin, end) to the cache.
   void (*write)(const AttentionArgs& args, std::int64_t begin, std::int64_t end);
   // The tile's part of args.out.
-  void (*attend)(const PromptVariant& variant, const AttentionArgs& args, const PromptTile& tile,
+  void (*attend)(const PromptVariant& variant, const AttentionArgs& args, const AttentionTile& tile,
                  const PromptLayout& layout, const PromptScratch& scratch);
 };
 

@@ -23,7 +23,7 @@ std::int64_t MostQueries(const AttentionShape& shape) {
 class Tiles {
  public:
   Tiles(const AttentionArgs& args, std::span<std::uint8_t> workspace, int threads)
-      : args_(args), tiles_(reinterpret_cast<PromptTile*>(workspace.data())) {
+      : args_(args), tiles_(reinterpret_cast<AttentionTile*>(workspace.data())) {
     std::int64_t queries = kPromptQueries;
     Cut(queries);
     while (count_ * args.shape.kv_heads < kTasksPerThread * threads && queries > kLeastQueries) {
@@ -33,8 +33,8 @@ class Tiles {
 
   std::int64_t tasks() const { return count_ * args_.shape.kv_heads; }
   // The last tiles of a prompt see the most keys and go first.
-  PromptTile Task(std::int64_t i) const {
-    PromptTile tile = tiles_[count_ - 1 - i / args_.shape.kv_heads];
+  AttentionTile Task(std::int64_t i) const {
+    AttentionTile tile = tiles_[count_ - 1 - i / args_.shape.kv_heads];
     tile.kv_head = i % args_.shape.kv_heads;
     return tile;
   }
@@ -57,11 +57,11 @@ class Tiles {
   }
 
   const AttentionArgs& args_;
-  PromptTile* tiles_;  // [rows] at most
+  AttentionTile* tiles_;  // [rows] at most
   std::int64_t count_ = 0;
 };
 
-Bytes TileBytes(std::int64_t rows) { return RoundUp(rows * Bytes{sizeof(PromptTile)}, 64); }
+Bytes TileBytes(std::int64_t rows) { return RoundUp(rows * Bytes{sizeof(AttentionTile)}, 64); }
 
 }  // namespace
 

@@ -9,8 +9,8 @@
 #include "kernels/matmul/intrinsics.h"
 #include "kernels/matmul/prompt.h"
 #include "kernels/matmul/tile.h"
-#include "kernels/tile_shapes.h"
 #include "kernels/matmul/unroll.h"
+#include "kernels/tile_shapes.h"
 #include "quant/minifloat.h"
 
 #define TONNAGE_TARGET \
