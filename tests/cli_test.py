@@ -232,6 +232,17 @@ class Inside(unittest.TestCase):
             self.assertEqual(tensors["greedy_ids"][1], golden["greedy_ids"][1])
             self.assertEqual((tensors["logits"][2], tensors["greedy_ids"][2]), ("F32", "I32"))
 
+    def test_an_exact_cache_is_only_the_default(self):
+        with tempfile.TemporaryDirectory() as folder:
+            logits = {}
+            for kv in ("", "f32", "q8"):
+                out = pathlib.Path(folder) / ("out" + kv)
+                run = tonnage("logits", LLAMA, "--out", out, "--precision", "exact", *(["--kv", kv] if kv else []), stdin="[3, 1, 4, 1, 5]\n")
+                self.assertEqual(run.returncode, 0, run.stderr)
+                logits[kv] = read_safetensors(out)["logits"]
+            self.assertEqual(logits[""], logits["f32"])
+            self.assertNotEqual(logits["q8"], logits["f32"])
+
     def test_logits_refuses_bad_ids(self):
         with tempfile.TemporaryDirectory() as folder:
             for line in ("", "[]", "[999999]", "[-1]", "nonsense", "[1.5]", "{}"):

@@ -155,7 +155,7 @@ Status EvaluateWindows(const WindowedText& text, bool show_progress, Engine& eng
 }
 
 Status Eval(const EvalOptions& options, const Environment& environment) {
-  ASSIGN_OR_RETURN(LoadSettings settings, options.model.Settings());
+  ASSIGN_OR_RETURN(LoadSettings settings, options.model.ComparisonSettings());
   ASSIGN_OR_RETURN(const auto runtime,
                    Runtime::Open(options.model, environment, Runtime::Text::kRequired));
   const ModelText model_text = runtime->TakeText();
@@ -164,7 +164,6 @@ Status Eval(const EvalOptions& options, const Environment& environment) {
   ASSIGN_OR_RETURN(Evaluation evaluation, Prepare(options, text));
 
   if (!settings.context_tokens) settings.context_tokens = text.window;
-  if (settings.precision == Precision::kExact) settings.kv_dtype = DType::kF32;
   settings.logit_rows = kLogitRows;
   // The text's tokens and a window's logits.
   settings.process_bytes = text.tokens() * static_cast<Bytes>(sizeof(std::int32_t)) +
@@ -197,8 +196,8 @@ void DefineEval(CLI::App& app, const Environment& environment, Action& action) {
   app.add_flag("--json", options->json, "one JSON object");
   app.footer(
       "The text is cut in windows, each evaluated alone; a window's first token is not predicted. "
-      "With --precision exact the\ncache is f32. A reference takes four bytes a token and entry of "
-      "the vocabulary.");
+      "With --precision exact the\ncache is f32 unless --kv says otherwise. A reference takes four "
+      "bytes a token and entry of the vocabulary.");
   app.callback(
       [&, options] { action = [&environment, options] { return Eval(*options, environment); }; });
 }

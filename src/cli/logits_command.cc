@@ -67,10 +67,9 @@ Status WriteAnswer(const std::string& path, const std::vector<float>& logits, st
 
 Status Logits(const LogitsOptions& options, const Environment& environment) {
   ASSIGN_OR_RETURN(const std::vector<std::int32_t> ids, ReadIds(std::cin));
-  ASSIGN_OR_RETURN(LoadSettings settings, options.model.Settings());
+  ASSIGN_OR_RETURN(LoadSettings settings, options.model.ComparisonSettings());
   if (!settings.context_tokens)
     settings.context_tokens = static_cast<std::int64_t>(ids.size()) + options.greedy;
-  if (settings.precision == Precision::kExact) settings.kv_dtype = DType::kF32;
   settings.logit_rows = kLogitRows;
   ASSIGN_OR_RETURN(const auto runtime, Runtime::Open(options.model, environment));
   // Every row's logits, until they are written.
@@ -95,7 +94,7 @@ void DefineLogits(CLI::App& app, const Environment& environment, Action& action)
       ->check(CLI::NonNegativeNumber);
   app.footer(
       "Reads one line from standard input: an array of token ids. With --precision exact the cache "
-      "is f32.");
+      "is f32 unless --kv says otherwise.");
   app.callback(
       [&, options] { action = [&environment, options] { return Logits(*options, environment); }; });
 }

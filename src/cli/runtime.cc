@@ -55,8 +55,7 @@ void ModelOptions::AddLoadTo(CLI::App& app) {
   app.add_option("--slots", slots, "conversations at a time")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
-  app.add_option("--kv", kv_dtype, "the cache's numbers: f32, f16, bf16 or q8")
-      ->capture_default_str();
+  app.add_option("--kv", kv_dtype, "the cache's numbers: f32, f16, bf16 or q8 (default: f16)");
   app.add_option("--precision", precision,
                  "exact: float32 activations; fast: 8-bit ones where weights are quantized")
       ->capture_default_str();
@@ -101,8 +100,16 @@ Result<LoadSettings> ModelOptions::Settings() const {
   settings.context_tokens = context_tokens;
   settings.queue = {.requests = 0, .tokens = 0};  // a command asks for one answer at a time
   settings.slots = slots;
-  ASSIGN_OR_RETURN(settings.kv_dtype, ParseKvType(kv_dtype));
+  if (!kv_dtype.empty()) {
+    ASSIGN_OR_RETURN(settings.kv_dtype, ParseKvType(kv_dtype));
+  }
   ASSIGN_OR_RETURN(settings.precision, ParsePrecision(precision));
+  return settings;
+}
+
+Result<LoadSettings> ModelOptions::ComparisonSettings() const {
+  ASSIGN_OR_RETURN(LoadSettings settings, Settings());
+  if (kv_dtype.empty() && settings.precision == Precision::kExact) settings.kv_dtype = DType::kF32;
   return settings;
 }
 

@@ -32,7 +32,7 @@ struct ModelOptions {
   std::string buffer_limit;
   std::optional<std::int64_t> context_tokens;
   std::int64_t slots = 1;
-  std::string kv_dtype = "f16";
+  std::string kv_dtype;  // empty: the command's default
   std::string precision = "fast";
   bool pin = false;       // each thread stays on a core
   std::string processor;  // a lower level than this machine's
@@ -48,6 +48,9 @@ struct ModelOptions {
   // The words of a command line that give these options, but for MODEL and the share.
   std::vector<std::string> Arguments() const;
   Result<LoadSettings> Settings() const;
+  // For commands that compare with other implementations: where nothing else is asked for, exact
+  // precision has an exact cache.
+  Result<LoadSettings> ComparisonSettings() const;
 };
 
 class Runtime {
