@@ -1,6 +1,7 @@
 #include "backend/host/program.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "backend/host/launch_list.h"
 #include "base/check.h"
@@ -12,6 +13,9 @@ Result<ProgramBuffers> ProgramBuffers::Allocate(const HostPlan& plan, Allocator&
   ASSIGN_OR_RETURN(buffers.kv, allocator.Allocate(Owner::kKv, plan.kv_bytes));
   ASSIGN_OR_RETURN(buffers.arena, allocator.Allocate(Owner::kArena, plan.arena.arena_bytes));
   ASSIGN_OR_RETURN(buffers.workspace, allocator.Allocate(Owner::kWorkspace, plan.workspace.total));
+  // How much of it a kernel touches depends on the shapes it meets: whoever was quoted all of it
+  // has all of it, now rather than in the middle of a prompt.
+  std::memset(buffers.workspace.data(), 0, static_cast<size_t>(plan.workspace.total));
   return buffers;
 }
 
