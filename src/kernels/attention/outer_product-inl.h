@@ -93,8 +93,9 @@ struct Product {
   std::int64_t a_stride;
   const T* b;
   std::int64_t b_stride;
-  // Where the next product's b lies: it is fetched into the cache meanwhile, since no processor
-  // foresees the jump from page to page.
+  // Where the next product's b lies, without padding: it is fetched into the cache meanwhile, since
+  // no processor foresees the jump from page to page. In rising order of addresses: in the order of
+  // the loads, which take columns in turns, two cores of an AVX2 machine read a quarter less.
   const T* next_b;
   std::int64_t rows;
   std::int64_t depth;
@@ -111,7 +112,7 @@ HWY_INLINE void OuterBlock(D d, const Product<T>& p, std::int64_t first_row,
                            std::int64_t first_column) {
   const float* HWY_RESTRICT a = p.a + first_row * p.a_stride;
   const T* HWY_RESTRICT b = p.b + first_column;
-  const T* next_b = p.next_b + first_column;
+  const T* next_b = p.next_b + first_column * p.depth;
   float* HWY_RESTRICT c = p.c + first_row * p.columns + first_column;
   const auto lanes = static_cast<std::int64_t>(hn::Lanes(d));
   constexpr std::int64_t kLine = 64 / sizeof(T);
@@ -130,7 +131,7 @@ HWY_INLINE void OuterBlock(D d, const Product<T>& p, std::int64_t first_row,
     for (int n = 0; n < N; ++n) row[n] = LoadF32(d, b + t * p.b_stride + n * lanes);
     if (first_row == 0) {
       for (std::int64_t i = 0; i < N * lanes; i += kLine) {
-        __builtin_prefetch(next_b + t * p.b_stride + i, 0, 2);
+        __builtin_prefetch(next_b + t * N * lanes + i, 0, 2);
       }
     }
 #pragma GCC unroll 8

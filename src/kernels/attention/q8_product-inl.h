@@ -154,7 +154,7 @@ HWY_INLINE void Q8OuterBlock(D d, const Q8Product& p, std::int64_t first_row,
   const std::int16_t* HWY_RESTRICT a = p.a + 2 * first_row * p.a_stride;
   const std::int8_t* HWY_RESTRICT b = p.b + 2 * first_column;
   // Later rows fetch what is there already: a branch in the loop costs more.
-  const std::int8_t* next_b = (first_row == 0 ? p.next_b : p.b) + 2 * first_column;
+  const std::int8_t* next_b = (first_row == 0 ? p.next_b : p.b) + 2 * first_column * p.depth;
   hn::Vec<D> sums[M][N];
 #pragma GCC unroll 8
   for (int m = 0; m < M; ++m) {
@@ -165,7 +165,7 @@ HWY_INLINE void Q8OuterBlock(D d, const Q8Product& p, std::int64_t first_row,
     decltype(LoadPairs(d, b)) row[N];
 #pragma GCC unroll 4
     for (int n = 0; n < N; ++n) row[n] = LoadPairs(d, b + 2 * (t * p.columns + n * lanes));
-    __builtin_prefetch(next_b + 2 * t * p.columns, 0, 2);
+    __builtin_prefetch(next_b + 2 * t * N * lanes, 0, 2);
 #pragma GCC unroll 8
     for (int m = 0; m < M; ++m) {
       const auto factor = SetPairs(d, a + 2 * (m * p.a_stride + t));
