@@ -15,10 +15,8 @@ constexpr double kForkMultiplyAdds = 100000.0;
 // Elements of keys and values that a thread writes before a second one pays.
 constexpr std::int64_t kWriteElements = 16384;
 
-std::int64_t Group(const AttentionShape& shape) { return shape.heads / shape.kv_heads; }
-
 std::int64_t MaxTileQueries(const AttentionShape& shape) {
-  return std::max(kTileQueries, Group(shape));
+  return std::max(kTileQueries, GroupOf(shape));
 }
 
 // A tile with the spans in which some row of it sees a key.
@@ -39,7 +37,7 @@ struct Layout {
         codes_offset(
             FloatBytes(queries * (k_dim + kAttentionPageTokens + 2) + 2 * PartialFloats(queries))),
         scratch_bytes(codes_offset + CodeBytes(queries * CodesOfQuery())),
-        partial_bytes(FloatBytes(PartialFloats(Group(shape)))),
+        partial_bytes(FloatBytes(PartialFloats(GroupOf(shape)))),
         partials_offset(tile_bytes + threads * scratch_bytes) {}
 
   static Bytes FloatBytes(std::int64_t floats) {
@@ -96,14 +94,14 @@ class TiledAttention {
       : functions_(functions),
         args_(args),
         shape_(args.shape),
-        group_(Group(args.shape)),
+        group_(GroupOf(args.shape)),
         workspace_(workspace.data()),
         layout_(args.shape, max_rows, pool.threads()),
         tiles_(reinterpret_cast<TileWork*>(workspace.data())),
         pool_(pool) {}
 
   void Run() {
-    Write();
+    WriteCache(functions_.write, args_, pool_);
     std::int64_t tile_rows = std::max<std::int64_t>(1, kTileQueries / group_);
     MakeTiles(tile_rows);
     // Sums come out the same however tiles are cut and spans are handed out: this is about time.
@@ -126,14 +124,6 @@ class TiledAttention {
   }
 
  private:
-  void Write() {
-    const std::int64_t row_elements = shape_.kv_heads * (shape_.k_dim + shape_.v_dim);
-    const std::int64_t block = std::max<std::int64_t>(1, kWriteElements / row_elements);
-    pool_.Run(CeilDiv(args_.rows, block), [&](std::int64_t i) {
-      functions_.write(args_, i * block, std::min(args_.rows, (i + 1) * block));
-    });
-  }
-
   // Neighbouring rows of one slot, at most `tile_rows` of them.
   void MakeTiles(std::int64_t tile_rows) {
     tile_count_ = 0;
@@ -232,6 +222,15 @@ class TiledAttention {
 };
 
 }  // namespace
+
+void WriteCache(void (*write)(const AttentionArgs& args, std::int64_t begin, std::int64_t end),
+                const AttentionArgs& args, ThreadPool& pool) {
+  const AttentionShape& shape = args.shape;
+  const std::int64_t row_elements = shape.kv_heads * (shape.k_dim + shape.v_dim);
+  const std::int64_t block = std::max<std::int64_t>(1, kWriteElements / row_elements);
+  pool.Run(CeilDiv(args.rows, block),
+           [&](std::int64_t i) { write(args, i * block, std::min(args.rows, (i + 1) * block)); });
+}
 
 Bytes TiledAttentionWorkspaceBytes(const AttentionShape& shape, const AttentionLimits& limits) {
   const Layout layout(shape, limits.rows, limits.threads);

@@ -62,6 +62,13 @@ struct AttentionFunctions {
                  const AttentionPartial& total);
 };
 
+// Query heads that share a kv head.
+inline std::int64_t GroupOf(const AttentionShape& shape) { return shape.heads / shape.kv_heads; }
+
+// The keys and values of all rows to the cache by `write`, which takes rows [begin, end).
+void WriteCache(void (*write)(const AttentionArgs& args, std::int64_t begin, std::int64_t end),
+                const AttentionArgs& args, ThreadPool& pool);
+
 Bytes TiledAttentionWorkspaceBytes(const AttentionShape& shape, const AttentionLimits& limits);
 void RunTiledAttention(const AttentionFunctions& functions, const AttentionArgs& args,
                        std::span<std::uint8_t> workspace, ThreadPool& pool);

@@ -10,13 +10,9 @@ namespace {
 constexpr std::int64_t kLeastQueries = 2 * kTileRows;
 // Fewer tasks than this a thread would leave threads without work at the end.
 constexpr std::int64_t kTasksPerThread = 3;
-// Elements of keys and values that a thread writes before a second one pays.
-constexpr std::int64_t kWriteElements = 16384;
-
-std::int64_t Group(const AttentionShape& shape) { return shape.heads / shape.kv_heads; }
 
 std::int64_t MostQueries(const AttentionShape& shape) {
-  return std::max(kPromptQueries, Group(shape));
+  return std::max(kPromptQueries, GroupOf(shape));
 }
 
 // The tiles of a step, cut so that there are enough for the threads.
@@ -41,7 +37,7 @@ class Tiles {
 
  private:
   void Cut(std::int64_t queries) {
-    const std::int64_t most = std::max<std::int64_t>(1, queries / Group(args_.shape));
+    const std::int64_t most = std::max<std::int64_t>(1, queries / GroupOf(args_.shape));
     count_ = 0;
     for (std::int64_t row = 0; row < args_.rows;) {
       const std::int64_t limit = std::min(args_.rows - row, most);
@@ -73,11 +69,7 @@ void RunTiledPrompt(const PromptVariant& variant, const PromptFunctions& functio
                     const AttentionArgs& args, std::span<std::uint8_t> workspace,
                     ThreadPool& pool) {
   const AttentionShape& shape = args.shape;
-  const std::int64_t row_elements = shape.kv_heads * (shape.k_dim + shape.v_dim);
-  const std::int64_t block = std::max<std::int64_t>(1, kWriteElements / row_elements);
-  pool.Run(CeilDiv(args.rows, block), [&](std::int64_t i) {
-    functions.write(args, i * block, std::min(args.rows, (i + 1) * block));
-  });
+  WriteCache(functions.write, args, pool);
   const PromptLayout layout(shape, MostQueries(shape));
   const Tiles tiles(args, workspace, pool.threads());
   std::uint8_t* const scratch = workspace.data() + TileBytes(args.max_rows);

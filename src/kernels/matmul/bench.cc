@@ -89,6 +89,7 @@ QuantizedWeight RepeatedRows(const Format& format, std::int64_t n, std::int64_t 
 
 struct Setup {
   const MatmulKernel& kernel;
+  const PromptMatmulKernel* prompt = nullptr;  // runs instead, on the former's layout
   PackedWeight weight = {};
   AlignedBytes bytes = {};  // `copies` packed weights
   Bytes packed_bytes = 0;
@@ -101,14 +102,15 @@ struct Setup {
     PackedWeight w = weight;
     w.data += copy * packed_bytes;
     const MatmulOutput output = {.weight = &w, .y = y.data()};
-    kernel.run({.x = x.data(), .rows = rows, .k = w.k, .outputs = {&output, 1}},
-               {workspace.get(), static_cast<std::size_t>(workspace_bytes)}, Pool());
+    const auto run = prompt != nullptr ? prompt->run : kernel.run;
+    run({.x = x.data(), .rows = rows, .k = w.k, .outputs = {&output, 1}},
+        {workspace.get(), static_cast<std::size_t>(workspace_bytes)}, Pool());
   }
 };
 
 Setup MakeSetup(const MatmulKernel& kernel, const Format& format, std::int64_t n, std::int64_t k,
-                std::int64_t rows, bool cold) {
-  Setup setup = {.kernel = kernel};
+                std::int64_t rows, bool cold, const PromptMatmulKernel* prompt = nullptr) {
+  Setup setup = {.kernel = kernel, .prompt = prompt};
   const QuantizedWeight source = RepeatedRows(format, n, k);
   setup.packed_bytes = kernel.packed_bytes(format, n, k);
   setup.copies = cold ? std::max<std::int64_t>(1, kColdBytes / setup.packed_bytes) : 1;
@@ -119,7 +121,8 @@ Setup MakeSetup(const MatmulKernel& kernel, const Format& format, std::int64_t n
   setup.weight = {.kernel = &kernel, .format = format, .n = n, .k = k, .data = setup.bytes.get()};
   setup.x = Noise(rows * k);
   setup.y.resize(static_cast<std::size_t>(rows * n));
-  setup.workspace_bytes = kernel.workspace_bytes(rows, k, 1);
+  setup.workspace_bytes = prompt != nullptr ? prompt->workspace_bytes(rows, k, 1, Pool().threads())
+                                            : kernel.workspace_bytes(rows, k, 1);
   setup.workspace = Allocate(setup.workspace_bytes);
 
   setup.Run(rows, setup.copies - 1);
@@ -153,16 +156,29 @@ void Decode(benchmark::State& state, const MatmulKernel* kernel, Format format, 
   state.counters["of bound"] = Counter(bytes / ReadBandwidth(), Counter::kIsIterationInvariantRate);
 }
 
-void Prefill(benchmark::State& state, const MatmulKernel* kernel, Format format, std::int64_t n,
-             std::int64_t k, std::int64_t rows) {
-  Setup setup = MakeSetup(*kernel, format, n, k, rows, false);
+// Runs a call of many rows again and again, beside the arithmetic's rate.
+void RunPrefill(benchmark::State& state, Setup setup, std::int64_t rows, double peak) {
   for (auto _ : state) setup.Run(rows, 0);
-  const double operations = 2.0 * static_cast<double>(n) * static_cast<double>(k * rows);
-  const double peak = ArithmeticPeak(kernel->precision);
+  const PackedWeight& weight = setup.weight;
+  const double operations =
+      2.0 * static_cast<double>(weight.n) * static_cast<double>(weight.k * rows);
   using benchmark::Counter;
   state.counters["GOP/s"] = Counter(operations * 1e-9, Counter::kIsIterationInvariantRate);
   state.counters["peak GOP/s"] = peak * 1e-9;
   state.counters["of bound"] = Counter(operations / peak, Counter::kIsIterationInvariantRate);
+}
+
+void Prefill(benchmark::State& state, const MatmulKernel* kernel, Format format, std::int64_t n,
+             std::int64_t k, std::int64_t rows) {
+  RunPrefill(state, MakeSetup(*kernel, format, n, k, rows, false), rows,
+             ArithmeticPeak(kernel->precision));
+}
+
+void PromptPrefill(benchmark::State& state, const PromptMatmulKernel* prompt, Format format,
+                   std::int64_t n, std::int64_t k, std::int64_t rows) {
+  const MatmulKernel& kernel = SelectMatmul(format, n, k, Precision::kFast, CpuFeatures::Detect());
+  RunPrefill(state, MakeSetup(kernel, format, n, k, rows, false, prompt), rows,
+             Bounds().OperationsPerSecond(Arithmetic::kBf16));
 }
 
 // Bytes of the checkpoint repacked per second, from memory to memory.
@@ -182,8 +198,8 @@ struct NamedShape {
   std::int64_t n, k;
 };
 
-template <typename Function>
-void Register(const char* kind, Function function, const MatmulKernel& kernel, const Format& format,
+template <typename Function, typename Kernel>
+void Register(const char* kind, Function function, const Kernel& kernel, const Format& format,
               const NamedShape& shape, std::int64_t rows) {
   const std::string name = std::string(kind) + "/" + std::string(kernel.name) + "/" +
                            format.Name() + "/" + shape.name + "/rows:" + std::to_string(rows);
@@ -192,8 +208,19 @@ void Register(const char* kind, Function function, const MatmulKernel& kernel, c
       ->Unit(benchmark::kMicrosecond);
 }
 
+void RegisterRows(const MatmulKernel& kernel, const Format& format, const NamedShape& shape) {
+  for (const std::int64_t rows : {1, 4, 8}) Register("decode", Decode, kernel, format, shape, rows);
+  for (const std::int64_t rows : {64, 512})
+    Register("prefill", Prefill, kernel, format, shape, rows);
+}
+void RegisterRows(const PromptMatmulKernel& kernel, const Format& format, const NamedShape& shape) {
+  for (const std::int64_t rows : {16, 64, 512})
+    Register("prefill", PromptPrefill, kernel, format, shape, rows);
+}
+
 // Every shape and number of rows for what most models are stored in.
-void RegisterCommonFormats(const MatmulKernel& kernel, const CpuFeatures& features) {
+template <typename Kernel>
+void RegisterCommonFormats(const Kernel& kernel, const CpuFeatures& features) {
   const Format formats[] = {
       Format::Of(FormatKind::kQ4_0), Format::Of(FormatKind::kQ4_K),
       Format::Of(FormatKind::kQ8_0), Format::Affine(4, 64, DType::kBF16),
@@ -207,10 +234,7 @@ void RegisterCommonFormats(const MatmulKernel& kernel, const CpuFeatures& featur
     if (!kernel.accepts(format, 16, 2048, features)) continue;
     for (const NamedShape& shape : shapes) {
       if (shape.k % format.BlockElements() != 0) continue;
-      for (const std::int64_t rows : {1, 4, 8})
-        Register("decode", Decode, kernel, format, shape, rows);
-      for (const std::int64_t rows : {64, 512})
-        Register("prefill", Prefill, kernel, format, shape, rows);
+      RegisterRows(kernel, format, shape);
     }
   }
 }
@@ -219,6 +243,9 @@ const bool registered = [] {
   const CpuFeatures features = CpuFeatures::Detect();
   for (const MatmulKernel& kernel : MatmulKernels()) {
     if (kernel.name != "reference") RegisterCommonFormats(kernel, features);
+  }
+  for (const PromptMatmulKernel& kernel : PromptMatmulKernels()) {
+    if (kernel.name != "prompt_portable") RegisterCommonFormats(kernel, features);
   }
   // Any format, on the kernel that it gets.
   const NamedShape shape = {"1k", 1024, 2048};

@@ -55,9 +55,9 @@ extern const PromptVariant kPromptAmx;
 
 Bytes PromptWorkspaceBytes(const PromptVariant& variant, std::int64_t rows, std::int64_t k,
                            std::int64_t experts, int threads);
-void RunPrompt(const PromptVariant& variant, const MatmulArgs& args,
+void RunPanels(const PromptVariant& variant, const MatmulArgs& args,
                std::span<std::uint8_t> workspace, ThreadPool& pool);
-void RunExpertPrompt(const PromptVariant& variant, const ExpertMatmulArgs& args,
+void RunExpertPanels(const PromptVariant& variant, const ExpertMatmulArgs& args,
                      std::span<std::uint8_t> workspace, ThreadPool& pool);
 
 }  // namespace tonnage

@@ -34,94 +34,42 @@ constexpr TileShapes kShapes = FullTiles();
 TARGET_AMX void Begin() { _tile_loadconfig(&kShapes); }
 TARGET_AMX void End() { _tile_release(); }
 
-// The numbers of tiles are part of instructions, so that the four shapes of a product are written
-// out.
-TARGET_AMX void Multiply2x2(const TileProduct& p) {
+// kRows by kColumns blocks. The numbers of tiles are part of instructions, so that no loop can run
+// over them.
+template <int kRows, int kColumns>
+TARGET_AMX void Multiply(const TileProduct& p) {
   if (p.add) {
     _tile_loadd(0, p.c[0][0], kTileStride);
-    _tile_loadd(1, p.c[0][1], kTileStride);
-    _tile_loadd(2, p.c[1][0], kTileStride);
-    _tile_loadd(3, p.c[1][1], kTileStride);
+    if constexpr (kColumns == 2) _tile_loadd(1, p.c[0][1], kTileStride);
+    if constexpr (kRows == 2) _tile_loadd(2, p.c[1][0], kTileStride);
+    if constexpr (kRows == 2 && kColumns == 2) _tile_loadd(3, p.c[1][1], kTileStride);
   } else {
     _tile_zero(0);
-    _tile_zero(1);
-    _tile_zero(2);
-    _tile_zero(3);
+    if constexpr (kColumns == 2) _tile_zero(1);
+    if constexpr (kRows == 2) _tile_zero(2);
+    if constexpr (kRows == 2 && kColumns == 2) _tile_zero(3);
   }
   for (std::int64_t at = 0; at < p.steps * kTileElements; at += kTileElements) {
     _tile_loadd(4, p.a[0] + at, kTileStride);
     _tile_loadd(6, p.b[0] + at, kTileStride);
-    _tile_loadd(7, p.b[1] + at, kTileStride);
+    if constexpr (kColumns == 2) _tile_loadd(7, p.b[1] + at, kTileStride);
     _tile_dpbf16ps(0, 4, 6);
-    _tile_loadd(5, p.a[1] + at, kTileStride);
-    _tile_dpbf16ps(1, 4, 7);
-    _tile_dpbf16ps(2, 5, 6);
-    _tile_dpbf16ps(3, 5, 7);
+    if constexpr (kRows == 2) _tile_loadd(5, p.a[1] + at, kTileStride);
+    if constexpr (kColumns == 2) _tile_dpbf16ps(1, 4, 7);
+    if constexpr (kRows == 2) _tile_dpbf16ps(2, 5, 6);
+    if constexpr (kRows == 2 && kColumns == 2) _tile_dpbf16ps(3, 5, 7);
   }
   _tile_stored(0, p.c[0][0], kTileStride);
-  _tile_stored(1, p.c[0][1], kTileStride);
-  _tile_stored(2, p.c[1][0], kTileStride);
-  _tile_stored(3, p.c[1][1], kTileStride);
-}
-
-TARGET_AMX void Multiply1x2(const TileProduct& p) {
-  if (p.add) {
-    _tile_loadd(0, p.c[0][0], kTileStride);
-    _tile_loadd(1, p.c[0][1], kTileStride);
-  } else {
-    _tile_zero(0);
-    _tile_zero(1);
-  }
-  for (std::int64_t at = 0; at < p.steps * kTileElements; at += kTileElements) {
-    _tile_loadd(4, p.a[0] + at, kTileStride);
-    _tile_loadd(6, p.b[0] + at, kTileStride);
-    _tile_loadd(7, p.b[1] + at, kTileStride);
-    _tile_dpbf16ps(0, 4, 6);
-    _tile_dpbf16ps(1, 4, 7);
-  }
-  _tile_stored(0, p.c[0][0], kTileStride);
-  _tile_stored(1, p.c[0][1], kTileStride);
-}
-
-// One block of columns: the weights of the second are not there.
-TARGET_AMX void Multiply2x1(const TileProduct& p) {
-  if (p.add) {
-    _tile_loadd(0, p.c[0][0], kTileStride);
-    _tile_loadd(2, p.c[1][0], kTileStride);
-  } else {
-    _tile_zero(0);
-    _tile_zero(2);
-  }
-  for (std::int64_t at = 0; at < p.steps * kTileElements; at += kTileElements) {
-    _tile_loadd(4, p.a[0] + at, kTileStride);
-    _tile_loadd(5, p.a[1] + at, kTileStride);
-    _tile_loadd(6, p.b[0] + at, kTileStride);
-    _tile_dpbf16ps(0, 4, 6);
-    _tile_dpbf16ps(2, 5, 6);
-  }
-  _tile_stored(0, p.c[0][0], kTileStride);
-  _tile_stored(2, p.c[1][0], kTileStride);
-}
-
-TARGET_AMX void Multiply1x1(const TileProduct& p) {
-  if (p.add) {
-    _tile_loadd(0, p.c[0][0], kTileStride);
-  } else {
-    _tile_zero(0);
-  }
-  for (std::int64_t at = 0; at < p.steps * kTileElements; at += kTileElements) {
-    _tile_loadd(4, p.a[0] + at, kTileStride);
-    _tile_loadd(6, p.b[0] + at, kTileStride);
-    _tile_dpbf16ps(0, 4, 6);
-  }
-  _tile_stored(0, p.c[0][0], kTileStride);
+  if constexpr (kColumns == 2) _tile_stored(1, p.c[0][1], kTileStride);
+  if constexpr (kRows == 2) _tile_stored(2, p.c[1][0], kTileStride);
+  if constexpr (kRows == 2 && kColumns == 2) _tile_stored(3, p.c[1][1], kTileStride);
 }
 
 void MultiplyTiles(const TileProduct& p) {
   if (p.rows == 2) {
-    return p.columns == 2 ? Multiply2x2(p) : Multiply2x1(p);
+    return p.columns == 2 ? Multiply<2, 2>(p) : Multiply<2, 1>(p);
   }
-  return p.columns == 2 ? Multiply1x2(p) : Multiply1x1(p);
+  return p.columns == 2 ? Multiply<1, 2>(p) : Multiply<1, 1>(p);
 }
 
 }  // namespace

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstring>
 
 #include "base/check.h"
@@ -144,11 +143,9 @@ void Multiply(const PromptVariant& variant, const Call& call, std::span<std::uin
   CHECK_GE(scratch.size(), sizeof(ThreadScratch) * static_cast<std::size_t>(pool.threads()));
   auto* const scratches = reinterpret_cast<ThreadScratch*>(scratch.data());
   const std::int64_t tasks = SplitIntoTasks(call, pool.threads());
-  std::atomic<std::int64_t> next = 0;
-  pool.Run(std::min<std::int64_t>(tasks, pool.threads()), [&](std::int64_t, int thread) {
+  pool.Run(tasks, [&](std::int64_t task, int thread) {
     variant.begin();
-    for (std::int64_t task = next++; task < tasks; task = next++)
-      RunTask(variant, call, task, scratches[thread]);
+    RunTask(variant, call, task, scratches[thread]);
     variant.end();
   });
 }
@@ -161,7 +158,7 @@ Bytes PromptWorkspaceBytes(const PromptVariant& variant, std::int64_t rows, std:
          static_cast<Bytes>(sizeof(ThreadScratch)) * threads;
 }
 
-void RunPrompt(const PromptVariant& variant, const MatmulArgs& args,
+void RunPanels(const PromptVariant& variant, const MatmulArgs& args,
                std::span<std::uint8_t> workspace, ThreadPool& pool) {
   if (args.rows == 0 || args.outputs.empty()) return;
   std::array<Job, kMaxMatmulOutputs> jobs;
@@ -170,7 +167,7 @@ void RunPrompt(const PromptVariant& variant, const MatmulArgs& args,
   Multiply(variant, call, workspace.subspan(static_cast<std::size_t>(taken)), pool);
 }
 
-void RunExpertPrompt(const PromptVariant& variant, const ExpertMatmulArgs& args,
+void RunExpertPanels(const PromptVariant& variant, const ExpertMatmulArgs& args,
                      std::span<std::uint8_t> workspace, ThreadPool& pool) {
   const std::int64_t pairs = args.rows * args.top_k;
   if (pairs == 0) return;

@@ -45,12 +45,12 @@ Bytes Workspace(std::int64_t rows, std::int64_t k, std::int64_t experts) {
   return PanelWorkspaceBytes(kVariant, rows, k, experts);
 }
 
-template <const TileVariant& kVariant>
+template <const auto& kVariant>
 void Run(const MatmulArgs& args, std::span<std::uint8_t> workspace, ThreadPool& pool) {
   RunPanels(kVariant, args, workspace, pool);
 }
 
-template <const TileVariant& kVariant>
+template <const auto& kVariant>
 void RunExperts(const ExpertMatmulArgs& args, std::span<std::uint8_t> workspace, ThreadPool& pool) {
   RunExpertPanels(kVariant, args, workspace, pool);
 }
@@ -58,16 +58,6 @@ void RunExperts(const ExpertMatmulArgs& args, std::span<std::uint8_t> workspace,
 template <const PromptVariant& kVariant>
 Bytes PromptWorkspace(std::int64_t rows, std::int64_t k, std::int64_t experts, int threads) {
   return PromptWorkspaceBytes(kVariant, rows, k, experts, threads);
-}
-
-template <const PromptVariant& kVariant>
-void Run(const MatmulArgs& args, std::span<std::uint8_t> workspace, ThreadPool& pool) {
-  RunPrompt(kVariant, args, workspace, pool);
-}
-
-template <const PromptVariant& kVariant>
-void RunExperts(const ExpertMatmulArgs& args, std::span<std::uint8_t> workspace, ThreadPool& pool) {
-  RunExpertPrompt(kVariant, args, workspace, pool);
 }
 
 #define PANEL_ROW(name, precision, accepts, variant)                               \
