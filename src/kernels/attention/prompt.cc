@@ -175,34 +175,37 @@ class PromptRun {
   }
 
   void MultiplyScores(std::int64_t block, int count, std::int64_t at) {
-    TileProduct product = {.rows = count, .columns = 2, .steps = layout_.k_steps, .add = false};
-    for (int i = 0; i < count; ++i) {
-      product.a[i] = s_.q + (block + i) * layout_.k_steps * kTileElements;
-    }
+    TileProduct product = {.columns = 2, .steps = layout_.k_steps};
     for (std::int64_t chunk = 0; chunk < kChunks; chunk += 2) {
       for (int j = 0; j < 2; ++j) {
         product.b[j] = s_.k + (at / kRun + chunk + j) * layout_.k_steps * kTileElements;
-        for (int i = 0; i < count; ++i) {
-          product.c[i][j] = s_.scores + (i * kChunks + chunk + j) * kSumElements;
-        }
       }
-      variant_.multiply(product);
+      for (int i = 0; i < count; ++i) {
+        product.a = s_.q + (block + i) * layout_.k_steps * kTileElements;
+        for (int j = 0; j < 2; ++j) {
+          product.to[j] = s_.scores + (i * kChunks + chunk + j) * kSumElements;
+        }
+        variant_.multiply(product);
+      }
     }
   }
 
   void MultiplyValues(std::int64_t block, int count, std::int64_t at) {
     constexpr std::int64_t kSteps = kPromptStepKeys / kTileK;
-    TileProduct product = {.rows = count, .steps = kSteps, .add = true};
-    for (int i = 0; i < count; ++i) product.a[i] = s_.p + i * kSteps * kTileElements;
+    TileProduct product = {.steps = kSteps};
     for (std::int64_t column = 0; column < layout_.v_columns; column += 2) {
       product.columns = static_cast<int>(std::min<std::int64_t>(2, layout_.v_columns - column));
       for (int j = 0; j < product.columns; ++j) {
         product.b[j] = s_.v + ((column + j) * (kPromptKeys / kTileK) + at / kTileK) * kTileElements;
-        for (int i = 0; i < count; ++i) {
-          product.c[i][j] = s_.acc + ((block + i) * layout_.v_columns + column + j) * kSumElements;
-        }
       }
-      variant_.multiply(product);
+      for (int i = 0; i < count; ++i) {
+        product.a = s_.p + i * kSteps * kTileElements;
+        for (int j = 0; j < product.columns; ++j) {
+          product.to[j] = s_.acc + ((block + i) * layout_.v_columns + column + j) * kSumElements;
+          product.from[j] = product.to[j];
+        }
+        variant_.multiply(product);
+      }
     }
   }
 

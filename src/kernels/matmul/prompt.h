@@ -21,21 +21,27 @@ inline constexpr int kTileRows = 16;  // of activations
 inline constexpr int kTileK = 32;     // elements of k in a tile
 inline constexpr int kTileElements = kTileRows * kTileK;
 inline constexpr int kSumElements = kTileRows * kPanelRows;
+// Steps of 32 elements of k whose weights are dequantized at a time: those of two panels (16 KiB)
+// stay in the L1 cache while all rows pass, even in the half of it that is a thread's where two
+// share a core.
+inline constexpr std::int64_t kSliceSteps = 8;
 
-// c[i][j] = a[i] * b[j], + c[i][j] with `add`, for up to two by two blocks of tiles: each a
-// [steps][16 rows][32], each b [steps][16 pairs of k][16 columns][2], bf16; each c [16][16] f32.
+// to[j] = a * b[j], + from[j] where there is one, for up to two blocks of tiles beside each other:
+// a [steps][16 rows][32], each b [steps][16 pairs of k][16 columns][2], bf16; each from [16][16]
+// f32, each `to` likewise in rows `stride` apart. Two, since a sum should not wait for the one
+// before it; no more, since tiles are scarce (prompt_amx.cc).
 struct TileProduct {
-  const std::uint16_t* a[2] = {};
+  const std::uint16_t* a = nullptr;
   const std::uint16_t* b[2] = {};
-  float* c[2][2] = {};
-  int rows = 1;
+  const float* from[2] = {};  // both or none
+  float* to[2] = {};
+  std::int64_t stride = kPanelRows;  // in elements
   int columns = 1;
   std::int64_t steps = 0;
-  bool add = false;
 };
 
 struct PromptVariant {
-  RowBlocks blocks;  // [steps][16 rows][32] bf16, zeros beyond k
+  RowBlocks blocks;  // of a slice [steps][16 rows][32] bf16, zeros beyond k
   // Elements [32 * first, 32 * (first + steps)) of each row of a panel as [steps][16 pairs][16][2]
   // bf16, zeros beyond k.
   void (*dequantize)(const PanelLayout& layout, std::int64_t k, const std::uint8_t* panel,

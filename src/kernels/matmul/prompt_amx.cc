@@ -26,56 +26,58 @@ namespace {
 //
 #include "kernels/matmul/prompt_tile.inc"
 
-// Tiles 0 to 3 are sums, 4 and 5 rows, 6 and 7 weights; all are 16 rows of 64 bytes.
-constexpr int kTileStride = 64;
+// A core has only a few tile registers more than those that have names, and its two threads share
+// them: a load or a product waits for a free one. So a tile becomes zero, which takes none, as soon
+// as it has been read, and sums are two rather than four; with four and none zeroed, products ran
+// at two thirds of this rate while the other thread of the core was busy, at the same while it was
+// not.
+constexpr int kTileStride = 64;  // bytes: every tile is 16 rows of 64
 
 constexpr TileShapes kShapes = FullTiles();
 
 TARGET_AMX void Begin() { _tile_loadconfig(&kShapes); }
 TARGET_AMX void End() { _tile_release(); }
 
-// kRows by kColumns blocks. The numbers of tiles are part of instructions, so that no loop can run
-// over them.
-template <int kRows, int kColumns>
+// Tiles 0 and 1 are sums, 4 is rows, 6 and 7 are weights.
+template <int kColumns>
 TARGET_AMX void Multiply(const TileProduct& p) {
-  if (p.add) {
-    _tile_loadd(0, p.c[0][0], kTileStride);
-    if constexpr (kColumns == 2) _tile_loadd(1, p.c[0][1], kTileStride);
-    if constexpr (kRows == 2) _tile_loadd(2, p.c[1][0], kTileStride);
-    if constexpr (kRows == 2 && kColumns == 2) _tile_loadd(3, p.c[1][1], kTileStride);
+  if (p.from[0] != nullptr) {
+    _tile_loadd(0, p.from[0], kTileStride);
+    if constexpr (kColumns == 2) _tile_loadd(1, p.from[1], kTileStride);
   } else {
     _tile_zero(0);
     if constexpr (kColumns == 2) _tile_zero(1);
-    if constexpr (kRows == 2) _tile_zero(2);
-    if constexpr (kRows == 2 && kColumns == 2) _tile_zero(3);
   }
   for (std::int64_t at = 0; at < p.steps * kTileElements; at += kTileElements) {
-    _tile_loadd(4, p.a[0] + at, kTileStride);
+    _tile_loadd(4, p.a + at, kTileStride);
     _tile_loadd(6, p.b[0] + at, kTileStride);
-    if constexpr (kColumns == 2) _tile_loadd(7, p.b[1] + at, kTileStride);
     _tile_dpbf16ps(0, 4, 6);
-    if constexpr (kRows == 2) _tile_loadd(5, p.a[1] + at, kTileStride);
-    if constexpr (kColumns == 2) _tile_dpbf16ps(1, 4, 7);
-    if constexpr (kRows == 2) _tile_dpbf16ps(2, 5, 6);
-    if constexpr (kRows == 2 && kColumns == 2) _tile_dpbf16ps(3, 5, 7);
+    _tile_zero(6);
+    if constexpr (kColumns == 2) {
+      _tile_loadd(7, p.b[1] + at, kTileStride);
+      _tile_dpbf16ps(1, 4, 7);
+      _tile_zero(7);
+    }
+    _tile_zero(4);
   }
-  _tile_stored(0, p.c[0][0], kTileStride);
-  if constexpr (kColumns == 2) _tile_stored(1, p.c[0][1], kTileStride);
-  if constexpr (kRows == 2) _tile_stored(2, p.c[1][0], kTileStride);
-  if constexpr (kRows == 2 && kColumns == 2) _tile_stored(3, p.c[1][1], kTileStride);
+  const auto stride = static_cast<std::ptrdiff_t>(p.stride * static_cast<Bytes>(sizeof(float)));
+  _tile_stored(0, p.to[0], stride);
+  _tile_zero(0);
+  if constexpr (kColumns == 2) {
+    _tile_stored(1, p.to[1], stride);
+    _tile_zero(1);
+  }
 }
 
-void MultiplyTiles(const TileProduct& p) {
-  if (p.rows == 2) {
-    return p.columns == 2 ? Multiply<2, 2>(p) : Multiply<2, 1>(p);
-  }
-  return p.columns == 2 ? Multiply<1, 2>(p) : Multiply<1, 1>(p);
-}
+void MultiplyTiles(const TileProduct& p) { p.columns == 2 ? Multiply<2>(p) : Multiply<1>(p); }
 
 }  // namespace
 
-const PromptVariant kPromptAmx = {
-    {kTileRows, kTileRows, RowBytesOf, Prepare}, Dequantize, Begin, MultiplyTiles, End};
+const PromptVariant kPromptAmx = {{kTileRows, kTileRows, RowBytesOf, Prepare, kSliceSteps* kTileK},
+                                  Dequantize,
+                                  Begin,
+                                  MultiplyTiles,
+                                  End};
 
 }  // namespace tonnage
 

@@ -25,13 +25,14 @@ namespace {
 #include "kernels/matmul/prompt_tile.inc"
 
 // A tile of sums in 16 registers: the dot product takes both elements of a pair.
-TONNAGE_TARGET void MultiplyTile(const std::uint16_t* a, const std::uint16_t* b, std::int64_t steps,
-                                 bool add, float* c) {
+TONNAGE_TARGET void MultiplyTile(const TileProduct& p, int column) {
+  const std::uint16_t *a = p.a, *b = p.b[column];
+  const float* const from = p.from[column];
   F sums[kTileRows];
   TONNAGE_UNROLL for (int r = 0; r < kTileRows; ++r) {
-    sums[r] = add ? _mm512_loadu_ps(c + r * kPanelRows) : _mm512_setzero_ps();
+    sums[r] = from != nullptr ? _mm512_loadu_ps(from + r * kPanelRows) : _mm512_setzero_ps();
   }
-  for (std::int64_t step = 0; step < steps; ++step, a += kTileElements, b += kTileElements) {
+  for (std::int64_t step = 0; step < p.steps; ++step, a += kTileElements, b += kTileElements) {
     for (int pair = 0; pair < kTileK / 2; ++pair) {
       const I weights = _mm512_loadu_si512(b + pair * 2 * kPanelRows);
       TONNAGE_UNROLL for (int r = 0; r < kTileRows; ++r) {
@@ -42,21 +43,23 @@ TONNAGE_TARGET void MultiplyTile(const std::uint16_t* a, const std::uint16_t* b,
       }
     }
   }
-  TONNAGE_UNROLL for (int r = 0; r < kTileRows; ++r) _mm512_storeu_ps(c + r * kPanelRows, sums[r]);
+  float* const to = p.to[column];
+  TONNAGE_UNROLL for (int r = 0; r < kTileRows; ++r) _mm512_storeu_ps(to + r * p.stride, sums[r]);
 }
 
 void MultiplyTiles(const TileProduct& p) {
-  for (int i = 0; i < p.rows; ++i) {
-    for (int j = 0; j < p.columns; ++j) MultiplyTile(p.a[i], p.b[j], p.steps, p.add, p.c[i][j]);
-  }
+  for (int j = 0; j < p.columns; ++j) MultiplyTile(p, j);
 }
 
 void Nothing() {}
 
 }  // namespace
 
-const PromptVariant kPromptBf16 = {
-    {kTileRows, kTileRows, RowBytesOf, Prepare}, Dequantize, Nothing, MultiplyTiles, Nothing};
+const PromptVariant kPromptBf16 = {{kTileRows, kTileRows, RowBytesOf, Prepare, kSliceSteps* kTileK},
+                                   Dequantize,
+                                   Nothing,
+                                   MultiplyTiles,
+                                   Nothing};
 
 }  // namespace tonnage
 

@@ -21,12 +21,17 @@ namespace {
 //
 #include "kernels/matmul/prompt_tile.inc"
 
-void MultiplyTile(const std::uint16_t* a, const std::uint16_t* b, std::int64_t steps, bool add,
-                  float* c) {
-  if (!add) std::fill_n(c, kSumElements, 0.0f);
-  for (std::int64_t step = 0; step < steps; ++step, a += kTileElements, b += kTileElements) {
+void MultiplyTile(const TileProduct& p, int column) {
+  const std::uint16_t *a = p.a, *b = p.b[column];
+  for (int r = 0; r < kTileRows; ++r) {
+    const float* const from = p.from[column];
+    float* const sums = p.to[column] + r * p.stride;
+    for (int n = 0; n < kPanelRows; ++n)
+      sums[n] = from != nullptr ? from[r * kPanelRows + n] : 0.0f;
+  }
+  for (std::int64_t step = 0; step < p.steps; ++step, a += kTileElements, b += kTileElements) {
     for (int r = 0; r < kTileRows; ++r) {
-      float* const sums = c + r * kPanelRows;
+      float* const sums = p.to[column] + r * p.stride;
       for (int i = 0; i < kTileK; ++i) {
         const float x = Bf16ToF32(a[r * kTileK + i]);
         const std::uint16_t* const weights = b + i / 2 * 2 * kPanelRows + i % 2;
@@ -37,9 +42,7 @@ void MultiplyTile(const std::uint16_t* a, const std::uint16_t* b, std::int64_t s
 }
 
 void MultiplyTiles(const TileProduct& p) {
-  for (int i = 0; i < p.rows; ++i) {
-    for (int j = 0; j < p.columns; ++j) MultiplyTile(p.a[i], p.b[j], p.steps, p.add, p.c[i][j]);
-  }
+  for (int j = 0; j < p.columns; ++j) MultiplyTile(p, j);
 }
 
 void Nothing() {}
@@ -47,6 +50,10 @@ void Nothing() {}
 }  // namespace
 
 const PromptVariant kPromptPortable = {
-    {kTileRows, kTileRows, RowBytesOf, Prepare}, Dequantize, Nothing, MultiplyTiles, Nothing};
+    {kTileRows, kTileRows, RowBytesOf, Prepare, kSliceSteps* kTileK},
+    Dequantize,
+    Nothing,
+    MultiplyTiles,
+    Nothing};
 
 }  // namespace tonnage

@@ -8,19 +8,16 @@
 namespace tonnage {
 namespace {
 
-// Steps of 32 elements of k whose weights are dequantized at a time. The rows of a pair of blocks
-// for so many steps (32 KiB) stay in the L1 cache while they meet every panel of the task.
-constexpr std::int64_t kSteps = 16;
-// Panels of a task at most: their dequantized weights (16 KiB a panel) stay in the L2 cache.
+// Panels of a task at most, and rows that pass them at a time, in blocks: the sums of both (512
+// KiB) and a slice of the rows stay in the L2 cache.
 constexpr std::int64_t kMaxPanels = 16;
-// Rows that meet them while they are there; their sums are 16 KiB a panel.
 constexpr std::int64_t kMaxBlocks = 32;
-// What a task costs beside its panels, in panels: streaming the rows past them.
+// What a task costs beside its panels, in panels: reading the rows from beyond the L2 cache.
 constexpr std::int64_t kTaskCost = 2;
 
 struct ThreadScratch {
-  std::uint16_t weights[kMaxPanels][kSteps * kTileElements];
-  float sums[kMaxBlocks][kMaxPanels][kSumElements];
+  std::uint16_t weights[2][kSliceSteps * kTileElements];
+  float sums[kMaxPanels / 2][kMaxBlocks][2][kSumElements];
 };
 
 std::int64_t StepsOf(std::int64_t k) { return CeilDiv(k, kTileK); }
@@ -28,8 +25,8 @@ std::int64_t StepsOf(std::int64_t k) { return CeilDiv(k, kTileK); }
 // Panels a task, chosen so that the tasks of the call fill the threads: with few panels in a task
 // the rows are read more often, with many some threads are idle at the end.
 std::int64_t PanelsPerTask(const Call& call, int threads) {
-  std::int64_t best = 1, best_cost = 0;
-  for (std::int64_t panels = 1; panels <= kMaxPanels; ++panels) {
+  std::int64_t best = 2, best_cost = 0;
+  for (std::int64_t panels = 2; panels <= kMaxPanels; panels += 2) {
     std::int64_t tasks = 0;
     for (const Job& job : call.jobs) tasks += CeilDiv(CeilDiv(job.weight->n, kPanelRows), panels);
     // Half a task more, since threads do not end together.
@@ -64,33 +61,57 @@ struct Patch {
   std::int64_t blocks = 0;
 };
 
-const std::uint16_t* RowsAt(const Patch& patch, std::int64_t block, std::int64_t step) {
-  const Block rows = BlockOf(patch.call, patch.job, patch.first_block + block);
-  return reinterpret_cast<const std::uint16_t*>(rows.data) + step * kTileElements;
+// Panels `first` and, for two columns, the one after it, and the slice of k that begins at `step`.
+struct Pair {
+  std::int64_t first = 0;  // in the patch
+  int columns = 0;
+  std::int64_t step = 0;
+  std::int64_t steps = 0;
+  bool is_last = false;  // of the slices
+};
+
+Pair PairAt(const Patch& patch, std::int64_t first, std::int64_t step) {
+  const std::int64_t left = StepsOf(patch.call.k) - step;
+  return {.first = first,
+          .columns = static_cast<int>(std::min<std::int64_t>(2, patch.panels - first)),
+          .step = step,
+          .steps = std::min(kSliceSteps, left),
+          .is_last = left <= kSliceSteps};
 }
 
-// Adds steps [first, first + steps) to the sums.
-void MultiplySteps(const Patch& patch, std::int64_t first, std::int64_t steps) {
-  ThreadScratch& scratch = patch.scratch;
-  for (std::int64_t p = 0; p < patch.panels; ++p) {
-    patch.variant.dequantize(patch.job.layout, patch.call.k,
-                             patch.job.data + (patch.first_panel + p) * patch.job.layout.bytes,
-                             first, steps, scratch.weights[p]);
+// What is dequantized after a pair, which the rows' passing leaves time to fetch.
+class NextWeights {
+ public:
+  NextWeights(const Patch& patch, const Pair& pair) {
+    const bool is_same_slice = pair.first + 2 < patch.panels;
+    if (!is_same_slice && pair.is_last) return;
+    const Pair next = is_same_slice ? PairAt(patch, pair.first + 2, pair.step)
+                                    : PairAt(patch, 0, pair.step + pair.steps);
+    const Bytes all = patch.job.layout.bytes, steps = StepsOf(patch.call.k);
+    const Bytes begin = all * next.step / steps;
+    data_ = patch.job.data + (patch.first_panel + next.first) * all + begin;
+    panel_bytes_ = all;
+    columns_ = next.columns;
+    lines_ = CeilDiv(all * (next.step + next.steps) / steps - begin, kLine);
   }
-  TileProduct product = {.steps = steps, .add = first > 0};
-  for (std::int64_t b = 0; b < patch.blocks; b += 2) {
-    product.rows = static_cast<int>(std::min<std::int64_t>(2, patch.blocks - b));
-    for (int i = 0; i < product.rows; ++i) product.a[i] = RowsAt(patch, b + i, first);
-    for (std::int64_t p = 0; p < patch.panels; p += 2) {
-      product.columns = static_cast<int>(std::min<std::int64_t>(2, patch.panels - p));
-      for (int j = 0; j < product.columns; ++j) {
-        product.b[j] = scratch.weights[p + j];
-        for (int i = 0; i < product.rows; ++i) product.c[i][j] = scratch.sums[b + i][p + j];
+
+  // The `part`-th of `parts` parts.
+  void Fetch(std::int64_t part, std::int64_t parts) const {
+    const Bytes end = lines_ * (part + 1) / parts;
+    for (Bytes line = lines_ * part / parts; line < end; ++line) {
+      for (int j = 0; j < columns_; ++j) {
+        __builtin_prefetch(data_ + j * panel_bytes_ + line * kLine, 0, 2);
       }
-      patch.variant.multiply(product);
     }
   }
-}
+
+ private:
+  static constexpr Bytes kLine = 64;
+  const std::uint8_t* data_ = nullptr;
+  Bytes panel_bytes_ = 0;
+  int columns_ = 0;
+  Bytes lines_ = 0;
+};
 
 // One row's sums with one panel, to its place.
 void StoreRow(const Patch& patch, const float* sums, std::int64_t row, std::int64_t panel) {
@@ -106,15 +127,49 @@ void StoreRow(const Patch& patch, const float* sums, std::int64_t row, std::int6
   }
 }
 
-void StoreSums(const Patch& patch) {
-  for (std::int64_t b = 0; b < patch.blocks; ++b) {
-    const Block block = BlockOf(patch.call, patch.job, patch.first_block + b);
-    for (int r = 0; r < block.rows; ++r) {
-      for (std::int64_t p = 0; p < patch.panels; ++p) {
-        StoreRow(patch, patch.scratch.sums[b][p] + r * kPanelRows, block.first_row + r,
-                 patch.first_panel + p);
-      }
+void StoreSums(const Patch& patch, const Pair& pair, const Block& block,
+               float (*sums)[kSumElements]) {
+  for (int r = 0; r < block.rows; ++r) {
+    for (int j = 0; j < pair.columns; ++j) {
+      StoreRow(patch, sums[j] + r * kPanelRows, block.first_row + r,
+               patch.first_panel + pair.first + j);
     }
+  }
+}
+
+// Whether tiles of sums can be stored where they belong as they are.
+bool IsPlain(const Patch& patch, const Pair& pair, const Block& block) {
+  const std::int64_t end = patch.first_panel + pair.first + pair.columns;
+  return patch.call.order == nullptr && patch.job.bias == nullptr && block.rows == kTileRows &&
+         end * kPanelRows <= patch.job.weight->n;
+}
+
+// Adds a slice to the sums of all blocks with a pair of panels.
+void MultiplyPair(const Patch& patch, const Pair& pair) {
+  ThreadScratch& scratch = patch.scratch;
+  const Job& job = patch.job;
+  TileProduct product = {.columns = pair.columns, .steps = pair.steps};
+  for (int j = 0; j < pair.columns; ++j) {
+    patch.variant.dequantize(job.layout, patch.call.k,
+                             job.data + (patch.first_panel + pair.first + j) * job.layout.bytes,
+                             pair.step, pair.steps, scratch.weights[j]);
+    product.b[j] = scratch.weights[j];
+  }
+  const NextWeights next(patch, pair);
+  for (std::int64_t b = 0; b < patch.blocks; ++b) {
+    const Block block = BlockOf(patch.call, job, patch.first_block + b, pair.step * kTileK);
+    const bool is_direct = pair.is_last && IsPlain(patch, pair, block);
+    float(*const sums)[kSumElements] = scratch.sums[pair.first / 2][b];
+    product.a = reinterpret_cast<const std::uint16_t*>(block.data);
+    product.stride = is_direct ? job.weight->n : kPanelRows;
+    for (int j = 0; j < pair.columns; ++j) {
+      const std::int64_t column = (patch.first_panel + pair.first + j) * kPanelRows;
+      product.from[j] = pair.step > 0 ? sums[j] : nullptr;
+      product.to[j] = is_direct ? job.y + block.first_row * job.weight->n + column : sums[j];
+    }
+    patch.variant.multiply(product);
+    if (pair.is_last && !is_direct) StoreSums(patch, pair, block, sums);
+    next.Fetch(b, patch.blocks);
   }
 }
 
@@ -132,9 +187,10 @@ void RunTask(const PromptVariant& variant, const Call& call, std::int64_t task,
   const std::int64_t all_blocks = BlocksOf(job, call.blocks), all_steps = StepsOf(call.k);
   for (; patch.first_block < all_blocks; patch.first_block += kMaxBlocks) {
     patch.blocks = std::min(kMaxBlocks, all_blocks - patch.first_block);
-    for (std::int64_t step = 0; step < all_steps; step += kSteps)
-      MultiplySteps(patch, step, std::min(kSteps, all_steps - step));
-    StoreSums(patch);
+    for (std::int64_t step = 0; step < all_steps; step += kSliceSteps) {
+      for (std::int64_t first = 0; first < patch.panels; first += 2)
+        MultiplyPair(patch, PairAt(patch, first, step));
+    }
   }
 }
 

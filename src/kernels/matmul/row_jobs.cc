@@ -32,13 +32,19 @@ std::int64_t MaxPreparedRows(const RowBlocks& blocks, std::int64_t rows, std::in
   return std::min(rows + experts * padding, rows * std::max(2, blocks.min_width));
 }
 
+std::int64_t SliceLength(const Call& call, std::int64_t first) {
+  return std::min(call.blocks.slice, call.k - first);
+}
+
 void PrepareBlock(const Call& call, const Job& job, std::int64_t index) {
-  const Block block = BlockOf(call, job, index);
-  const float* x[kMaxBlockRows];
-  for (int r = 0; r < block.rows; ++r) {
-    x[r] = call.x + call.RowAt(block.first_row + r) / call.rows_per_x * call.k;
+  for (std::int64_t first = 0; first < call.k; first += SliceLength(call, first)) {
+    const Block block = BlockOf(call, job, index, first);
+    const float* x[kMaxBlockRows];
+    for (int r = 0; r < block.rows; ++r) {
+      x[r] = call.x + call.RowAt(block.first_row + r) / call.rows_per_x * call.k + first;
+    }
+    call.blocks.prepare(x, block.rows, block.width, SliceLength(call, first), block.data);
   }
-  call.blocks.prepare(x, block.rows, block.width, call.k, block.data);
 }
 
 void Prepare(const Call& call, std::span<Job> jobs, ThreadPool& pool) {
@@ -108,11 +114,14 @@ void SortByExpert(const ExpertMatmulArgs& args, std::int32_t* order,
 
 }  // namespace
 
-Block BlockOf(const Call& call, const Job& job, std::int64_t index) {
-  const std::int64_t before = index * call.blocks.max_width;
-  const std::int64_t rows = std::min<std::int64_t>(call.blocks.max_width, job.rows - before);
-  return {job.first_row + before, static_cast<int>(rows), BlockWidth(call.blocks, rows),
-          call.prepared + (job.first_prepared + before) * call.blocks.row_bytes(call.k)};
+Block BlockOf(const Call& call, const Job& job, std::int64_t index, std::int64_t first) {
+  const RowBlocks& blocks = call.blocks;
+  const std::int64_t before = index * blocks.max_width;
+  const std::int64_t rows = std::min<std::int64_t>(blocks.max_width, job.rows - before);
+  const Bytes slices = first == 0 ? 0 : PaddedRows(blocks, job.rows) * blocks.row_bytes(first);
+  return {job.first_row + before, static_cast<int>(rows), BlockWidth(blocks, rows),
+          call.prepared + job.first_prepared * blocks.row_bytes(call.k) + slices +
+              before * blocks.row_bytes(SliceLength(call, first))};
 }
 
 Bytes RowJobsBytes(const RowBlocks& blocks, std::int64_t rows, std::int64_t k,

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "base/bytes.h"
@@ -16,16 +17,20 @@
 namespace tonnage {
 
 inline constexpr int kMaxBlockRows = 16;
+inline constexpr std::int64_t kWholeRows = std::numeric_limits<std::int64_t>::max();
 
 // How a kernel wants its activations: rows side by side in blocks of a power of two of them, from
 // min_width to max_width; rows beyond the valid ones are zero.
 struct RowBlocks {
   int min_width = 1;
   int max_width = 1;
-  // Bytes of one row in a block.
+  // Bytes of one row in a block; of several whole slices, the sum of theirs.
   Bytes (*row_bytes)(std::int64_t k);
   // x: [rows] pointers to [k].
   void (*prepare)(const float* const* x, int rows, int width, std::int64_t k, std::uint8_t* block);
+  // Elements of k that lie together: so many of all blocks of a job, then the next so many, each
+  // prepared as if it were a row.
+  std::int64_t slice = kWholeRows;
 };
 
 // One matrix times the rows that it is for.
@@ -61,13 +66,14 @@ struct Block {
   std::int64_t first_row = 0;  // in sorted order
   int rows = 0;
   int width = 0;
-  std::uint8_t* data = nullptr;
+  std::uint8_t* data = nullptr;  // of one slice
 };
 
 inline std::int64_t BlocksOf(const Job& job, const RowBlocks& blocks) {
   return CeilDiv(job.rows, blocks.max_width);
 }
-Block BlockOf(const Call& call, const Job& job, std::int64_t index);
+// Its slice that begins at element `first` of k.
+Block BlockOf(const Call& call, const Job& job, std::int64_t index, std::int64_t first = 0);
 
 // The job that item `index` belongs to, of items counted through all jobs; kFirst is the member
 // that holds a job's first.
