@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/check.h"
 #include "base/cores.h"
 
 #if defined(__x86_64__)
@@ -55,62 +56,86 @@ ThreadPool::~ThreadPool() {
   for (std::thread& worker : workers_) worker.join();
 }
 
+std::int64_t ThreadPool::Take(Share& share, std::int64_t begin, std::int64_t end) {
+  if (begin == end) return -1;
+  constexpr std::uint64_t kIndex = (std::uint64_t{1} << kIndexBits) - 1;
+  const std::uint64_t fresh = generation_ << kIndexBits;
+  std::uint64_t taken = share.taken.load(std::memory_order_relaxed);
+  for (;;) {
+    const bool is_stale = (taken & ~kIndex) != fresh;
+    const std::uint64_t index = is_stale ? 0 : taken & kIndex;
+    const std::int64_t task = begin + static_cast<std::int64_t>(index);
+    if (task >= end) return -1;
+    if (share.taken.compare_exchange_weak(taken, fresh + index + 1, std::memory_order_relaxed))
+      return task;
+  }
+}
+
 void ThreadPool::RunTasks(int thread) {
-  const size_t count = shares_.size();
-  for (size_t i = 0; i < count; ++i) {
-    Share& share = shares_[(static_cast<size_t>(thread) + i) % count];
-    while (share.next.load(std::memory_order_relaxed) < share.end) {
-      const std::int64_t task = share.next.fetch_add(1, std::memory_order_relaxed);
-      if (task < share.end) fn_(context_, task, thread);
-    }
+  const auto count = static_cast<std::int64_t>(shares_.size());
+  for (std::int64_t i = 0; i < count; ++i) {
+    const std::int64_t owner = thread + i < count ? thread + i : thread + i - count;
+    const std::int64_t begin = tasks_ * owner / count, end = tasks_ * (owner + 1) / count;
+    Share& share = shares_[static_cast<size_t>(owner)];
+    for (std::int64_t task; (task = Take(share, begin, end)) >= 0;) fn_(context_, task, thread);
   }
 }
 
 void ThreadPool::RunErased(std::int64_t tasks, TaskFn fn, void* context) {
+  CHECK_LT(tasks / static_cast<std::int64_t>(shares_.size()), std::int64_t{1} << kIndexBits);
   fn_ = fn;
   context_ = context;
-  const auto count = static_cast<std::int64_t>(shares_.size());
-  for (std::int64_t i = 0; i < count; ++i) {
-    Share& share = shares_[static_cast<size_t>(i)];
-    share.next.store(tasks * i / count, std::memory_order_relaxed);
-    share.end = tasks * (i + 1) / count;
-  }
-  const std::uint64_t generation = (state_.load(std::memory_order_relaxed) >> kGenerationShift) + 1;
-  state_.store(generation << kGenerationShift | kOpen, std::memory_order_seq_cst);
+  tasks_ = tasks;
+  ++generation_;
+  state_.store(generation_ << 1 | 1, std::memory_order_seq_cst);
   if (parked_.load(std::memory_order_seq_cst) > 0) {
     { std::lock_guard lock(mutex_); }
     wake_.notify_all();
   }
   RunTasks(0);
-  std::uint64_t state = state_.fetch_and(~kOpen, std::memory_order_acq_rel);
-  for (int spins = 0; (state & kInside) > 0; ++spins) {
+  state_.store(generation_ << 1, std::memory_order_relaxed);
+  for (size_t i = 1; i < shares_.size(); ++i) Close(shares_[i].joined);
+}
+
+// Waits for a worker that has joined the job, and keeps out one that has not.
+void ThreadPool::Close(std::atomic<std::uint64_t>& joined) {
+  const std::uint64_t closed = generation_ << 1, inside = closed | 1;
+  std::uint64_t word = joined.load(std::memory_order_acquire);
+  while (word < closed) {
+    if (joined.compare_exchange_weak(word, closed, std::memory_order_acq_rel)) return;
+  }
+  for (int spins = 0; word == inside; ++spins) {
     if (spins < kSpins) {
       Pause();
     } else {
       std::this_thread::yield();  // a worker lost its core: let it have ours
     }
-    state = state_.load(std::memory_order_acquire);
+    word = joined.load(std::memory_order_acquire);
   }
 }
 
-// Counts the worker in if there is a job that it has not seen and that is still open.
-bool ThreadPool::TryJoin(std::uint64_t& seen) {
-  std::uint64_t state = state_.load(std::memory_order_acquire);
-  while ((state & kOpen) != 0 && state >> kGenerationShift != seen) {
-    if (state_.compare_exchange_weak(state, state + 1, std::memory_order_acq_rel)) {
-      seen = state >> kGenerationShift;
-      return true;
-    }
+// Joins the job that `state` shows open, unless it has been closed since.
+bool ThreadPool::Join(int thread, std::uint64_t state) {
+  std::atomic<std::uint64_t>& joined = shares_[static_cast<size_t>(thread)].joined;
+  std::uint64_t word = joined.load(std::memory_order_relaxed);
+  while (word < (state & ~std::uint64_t{1})) {
+    if (joined.compare_exchange_weak(word, state, std::memory_order_acq_rel)) return true;
   }
   return false;
 }
 
 void ThreadPool::Work(int thread) {
+  std::atomic<std::uint64_t>& joined = shares_[static_cast<size_t>(thread)].joined;
   std::uint64_t seen = 0;
+  const auto is_new = [&](std::uint64_t state) { return (state & 1) != 0 && state != seen; };
   for (int spins = 0; !stopping_.load(std::memory_order_relaxed);) {
-    if (TryJoin(seen)) {
-      RunTasks(thread);
-      state_.fetch_sub(1, std::memory_order_release);
+    const std::uint64_t state = state_.load(std::memory_order_acquire);
+    if (is_new(state)) {
+      seen = state;
+      if (Join(thread, state)) {
+        RunTasks(thread);
+        joined.store(state & ~std::uint64_t{1}, std::memory_order_release);
+      }
       spins = 0;
     } else if (spins < kSpins) {
       ++spins;
@@ -118,10 +143,8 @@ void ThreadPool::Work(int thread) {
     } else {
       std::unique_lock lock(mutex_);
       parked_.fetch_add(1, std::memory_order_seq_cst);
-      wake_.wait(lock, [&] {
-        const std::uint64_t state = state_.load(std::memory_order_seq_cst);
-        return stopping_.load() || ((state & kOpen) != 0 && state >> kGenerationShift != seen);
-      });
+      wake_.wait(
+          lock, [&] { return stopping_.load() || is_new(state_.load(std::memory_order_seq_cst)); });
       parked_.fetch_sub(1, std::memory_order_relaxed);
       spins = 0;
     }

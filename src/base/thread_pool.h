@@ -58,27 +58,33 @@ class ThreadPool {
   void RunErased(std::int64_t tasks, TaskFn fn, void* context);
   void Work(int thread);
   void RunTasks(int thread);
+  bool Join(int thread, std::uint64_t state);
+  void Close(std::atomic<std::uint64_t>& joined);
 
-  // Worker threads join a job while its state is open. The state is
-  // generation << kGenerationShift | kOpen | how many workers are inside.
-  static constexpr std::uint64_t kOpen = std::uint64_t{1} << 15;
-  static constexpr std::uint64_t kInside = kOpen - 1;
-  static constexpr int kGenerationShift = 16;
-  bool TryJoin(std::uint64_t& seen);
-
-  // Neighbouring tasks, on a cache line of their own: with one counter for all, 16 threads spend
-  // more time on it than on the small jobs of a decode step.
+  // A share of a job's tasks, and whether its thread is at work; on a cache line of its own, since
+  // with a counter or a word for all, 16 threads spend more time on it than on the small jobs of a
+  // decode step.
   struct alignas(64) Share {
-    std::atomic<std::int64_t> next{0};
-    std::int64_t end = 0;
+    // generation << kIndexBits | tasks taken, of the last job in which there were any: no share
+    // has to be reset.
+    std::atomic<std::uint64_t> taken{0};
+    // generation << 1 | whether the thread is inside: the last job that it joined, or that was
+    // closed before it came.
+    std::atomic<std::uint64_t> joined{0};
   };
+  static constexpr int kIndexBits = 28;
+  // Takes a task of a share, or -1 if there is none left.
+  std::int64_t Take(Share& share, std::int64_t begin, std::int64_t end);
 
-  // The job. The caller writes it while nobody is inside and the state is closed.
+  // The job. The caller writes it while nobody is inside.
   TaskFn fn_ = nullptr;
   void* context_ = nullptr;
+  std::int64_t tasks_ = 0;
+  std::uint64_t generation_ = 0;
   std::vector<Share> shares_;  // one a thread
+  // What workers wait for: generation << 1 | whether that job is open.
   alignas(64) std::atomic<std::uint64_t> state_{0};
-  std::atomic<bool> stopping_{false};
+  alignas(64) std::atomic<bool> stopping_{false};
 
   std::mutex mutex_;  // guards parking only
   std::condition_variable wake_;

@@ -18,6 +18,10 @@ BENCHMARK(BM_ForkJoin)
     ->Args({2, 2})
     ->Args({2, 8})
     ->Args({2, 64})
+    ->Args({4, 16})
+    ->Args({8, 32})
+    ->Args({16, 16})
+    ->Args({16, 96})
     ->UseRealTime();
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "kernels/attention/driver.h"
 
 #include <algorithm>
+#include <atomic>
 #include <limits>
 
 namespace tonnage {
@@ -15,6 +16,8 @@ constexpr double kForkMultiplyAdds = 100000.0;
 // Elements of keys and values that a thread writes before a second one pays.
 constexpr std::int64_t kWriteElements = 16384;
 
+std::int64_t TasksWanted(int threads) { return kTasksPerThread * threads; }
+
 std::int64_t MaxTileQueries(const AttentionShape& shape) {
   return std::max(kTileQueries, GroupOf(shape));
 }
@@ -27,7 +30,11 @@ struct TileWork {
   std::int64_t first_partial = 0;  // of the tile's [kv_heads, spans], when spans are split
 };
 
-// How the workspace is laid out: tiles, then a scratch for each thread, then partial results.
+// Spans of a tile and kv head that are still to be done.
+using SpansLeft = std::atomic<std::int32_t>;
+
+// How the workspace is laid out: tiles, then a scratch for each thread, then what is left of each
+// tile and kv head, then partial results. The last two only if spans are split.
 struct Layout {
   Layout(const AttentionShape& shape, std::int64_t rows, int threads)
       : queries(MaxTileQueries(shape)),
@@ -38,7 +45,9 @@ struct Layout {
             FloatBytes(queries * (k_dim + kAttentionPageTokens + 2) + 2 * PartialFloats(queries))),
         scratch_bytes(codes_offset + CodeBytes(queries * CodesOfQuery())),
         partial_bytes(FloatBytes(PartialFloats(GroupOf(shape)))),
-        partials_offset(tile_bytes + threads * scratch_bytes) {}
+        left_offset(tile_bytes + threads * scratch_bytes),
+        partials_offset(left_offset +
+                        RoundUp(TasksWanted(threads) * Bytes{sizeof(SpansLeft)}, 64)) {}
 
   static Bytes FloatBytes(std::int64_t floats) {
     return RoundUp(floats * Bytes{sizeof(float)}, 64);
@@ -76,10 +85,8 @@ struct Layout {
   }
 
   std::int64_t queries, v_dim, k_dim;
-  Bytes tile_bytes, codes_offset, scratch_bytes, partial_bytes, partials_offset;
+  Bytes tile_bytes, codes_offset, scratch_bytes, partial_bytes, left_offset, partials_offset;
 };
-
-std::int64_t TasksWanted(int threads) { return kTasksPerThread * threads; }
 
 std::int64_t MaxSpans(const AttentionShape& shape, std::int64_t context_tokens) {
   const std::int64_t all = CeilDiv(context_tokens, kAttentionSpanTokens);
@@ -182,8 +189,13 @@ class TiledAttention {
     functions_.finish(args_, tile, scratch.total);
   }
 
-  // A task for each span of each tile and kv head, then one to merge the spans of each.
+  // A task for each span of each tile and kv head; the last one of these merges them.
   void RunSplit() {
+    auto* const left = reinterpret_cast<SpansLeft*>(workspace_ + layout_.left_offset);
+    for (std::int64_t i = 0; i < tile_count_ * shape_.kv_heads; ++i) {
+      left[i].store(static_cast<std::int32_t>(tiles_[i / shape_.kv_heads].spans),
+                    std::memory_order_relaxed);
+    }
     pool_.Run(partial_count_, [&](std::int64_t i, int thread) {
       std::int64_t t = tile_count_ - 1;
       while (tiles_[t].first_partial > i) --t;
@@ -194,19 +206,20 @@ class TiledAttention {
       const AttentionScratch scratch = layout_.Scratch(workspace_, thread);
       functions_.load_queries(args_, tile, scratch);
       functions_.attend(args_, tile, span, scratch, layout_.Partial(workspace_, i, group_));
-    });
-    pool_.Run(tile_count_ * shape_.kv_heads, [&](std::int64_t i, int thread) {
-      const TileWork& work = tiles_[i / shape_.kv_heads];
-      AttentionTile tile = work.tile;
-      tile.kv_head = i % shape_.kv_heads;
-      const AttentionPartial total = layout_.Scratch(workspace_, thread).total;
-      Clear(total, group_);
-      for (std::int64_t s = 0; s < work.spans; ++s) {
-        const std::int64_t n = work.first_partial + tile.kv_head * work.spans + s;
-        functions_.merge(shape_, group_, layout_.Partial(workspace_, n, group_), total);
+      SpansLeft& spans_left = left[t * shape_.kv_heads + tile.kv_head];
+      if (spans_left.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+        MergeSpans(work, tile, scratch.total);
       }
-      functions_.finish(args_, tile, total);
     });
+  }
+
+  void MergeSpans(const TileWork& work, const AttentionTile& tile, const AttentionPartial& total) {
+    Clear(total, group_);
+    for (std::int64_t s = 0; s < work.spans; ++s) {
+      const std::int64_t n = work.first_partial + tile.kv_head * work.spans + s;
+      functions_.merge(shape_, group_, layout_.Partial(workspace_, n, group_), total);
+    }
+    functions_.finish(args_, tile, total);
   }
 
   const AttentionFunctions& functions_;

@@ -11,8 +11,9 @@
 
 namespace tonnage {
 
-// Keys of one partial result.
-inline constexpr std::int64_t kAttentionSpanTokens = 16 * kAttentionPageTokens;
+// Keys of one partial result: few enough that a short context has work for many threads, enough
+// that merging is little beside them.
+inline constexpr std::int64_t kAttentionSpanTokens = 4 * kAttentionPageTokens;
 
 // Neighbouring rows of one slot with the query heads of one kv head: query i of the tile is head
 // i % group of row first_row + i / group, where group = heads / kv_heads.

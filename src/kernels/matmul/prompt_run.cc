@@ -29,9 +29,9 @@ std::int64_t PanelsPerTask(const Call& call, int threads) {
   for (std::int64_t panels = 2; panels <= kMaxPanels; panels += 2) {
     std::int64_t tasks = 0;
     for (const Job& job : call.jobs) tasks += CeilDiv(CeilDiv(job.weight->n, kPanelRows), panels);
-    // Half a task more, since threads do not end together.
-    const std::int64_t cost = (2 * CeilDiv(tasks, threads) + 1) * (panels + kTaskCost);
-    if (best_cost != 0 && cost > best_cost) continue;
+    // A task more, since threads are not equally fast and do not end together.
+    const std::int64_t cost = (CeilDiv(tasks, threads) + 1) * (panels + kTaskCost);
+    if (best_cost != 0 && cost >= best_cost) continue;
     best = panels;
     best_cost = cost;
   }

@@ -12,7 +12,10 @@ namespace {
 // microsecond), and a thread gets several, so that a late one costs little.
 constexpr Bytes kMinTaskCost = 8 * kKiB;
 constexpr int kTasksPerThread = 6;
-// Panels that a task passes again and again, once a block of rows, stay in the L2 cache.
+// Panels of a task that are passed once: no more, since threads of one machine were seen to read 5
+// and 12 GB/s at the same time.
+constexpr Bytes kStreamedPanelBytes = 64 * kKiB;
+// Those that a task passes again and again, once a block of rows, stay in the L2 cache.
 constexpr Bytes kCachedPanelBytes = 256 * kKiB;
 
 // What a panel costs: its bytes from memory, or the arithmetic on them, about half a byte's time an
@@ -29,10 +32,9 @@ std::int64_t SplitIntoTasks(const Call& call, int threads) {
   for (Job& job : call.jobs) {
     const std::int64_t panels = CeilDiv(job.weight->n, kPanelRows);
     job.panels_per_task = std::max<std::int64_t>(1, target / std::max<Bytes>(1, PanelCost(job)));
-    if (BlocksOf(job, call.blocks) > 1) {
-      const Bytes cached = kCachedPanelBytes / std::max<Bytes>(1, job.layout.bytes);
-      job.panels_per_task = std::clamp<std::int64_t>(cached, 1, job.panels_per_task);
-    }
+    const Bytes most = BlocksOf(job, call.blocks) > 1 ? kCachedPanelBytes : kStreamedPanelBytes;
+    job.panels_per_task = std::clamp<std::int64_t>(most / std::max<Bytes>(1, job.layout.bytes), 1,
+                                                   job.panels_per_task);
     job.first_task = tasks;
     tasks += CeilDiv(panels, job.panels_per_task);
   }
