@@ -19,9 +19,6 @@
 namespace tonnage::cli {
 namespace {
 
-// Many times as much as caches hold.
-constexpr Bytes kReadBytes = 512 * kMiB;
-
 struct BenchOptions {
   ModelOptions model;
   std::int64_t prompt = 512;
@@ -207,7 +204,7 @@ void MakeRoom(const BenchOptions& options, std::int64_t prompt_tokens, LoadSetti
 
 Result<Peaks> Measure(Runtime& runtime) {
   ASSIGN_OR_RETURN(const Buffer memory,
-                   runtime.allocator().Allocate(Owner::kWorkspace, kReadBytes));
+                   runtime.allocator().Allocate(Owner::kWorkspace, ColdBytes()));
   ThreadPool pool(runtime.threads());
   return MeasurePeaks({memory.data(), static_cast<size_t>(memory.bytes())}, runtime.features(),
                       pool);

@@ -202,7 +202,6 @@ class Lowering {
                                               memory_.workspace + plan_.workspace.page_table)
                                         : nullptr};
     CHECK_EQ(PageBytes(layer, args.cache.dtype), AttentionPageBytes(args.shape, args.cache.dtype));
-    CHECK_EQ(PageBytes(layer, args.cache.dtype), AttentionPageBytes(args.shape, args.cache.dtype));
     args.q = F32(node.inputs[0]);
     args.k = F32(node.inputs[1]);
     args.v = F32(node.inputs[2]);

@@ -21,8 +21,9 @@
 namespace tonnage {
 namespace {
 
-// More than any cache holds, so that decode reads from memory as it does in a model.
-constexpr Bytes kColdBytes = 256 * kMiB;
+// Copies of weights that are used in turn, so that they come from memory as they do layer after
+// layer. Fewer bytes than for the bound, since each benchmark makes its own.
+constexpr Bytes kCopiesBytes = 512 * kMiB;
 
 int Threads() {
   const char* text = std::getenv("TONNAGE_BENCH_THREADS");
@@ -47,9 +48,9 @@ AlignedBytes Allocate(Bytes bytes) {
 
 const Peaks& Bounds() {
   static const Peaks peaks = [] {
-    const AlignedBytes memory = Allocate(kColdBytes);
-    return MeasurePeaks({memory.get(), static_cast<std::size_t>(kColdBytes)}, CpuFeatures::Detect(),
-                        Pool());
+    const AlignedBytes memory = Allocate(ColdBytes());
+    return MeasurePeaks({memory.get(), static_cast<std::size_t>(ColdBytes())},
+                        CpuFeatures::Detect(), Pool());
   }();
   return peaks;
 }
@@ -113,7 +114,7 @@ Setup MakeSetup(const MatmulKernel& kernel, const Format& format, std::int64_t n
   Setup setup = {.kernel = kernel, .prompt = prompt};
   const QuantizedWeight source = RepeatedRows(format, n, k);
   setup.packed_bytes = kernel.packed_bytes(format, n, k);
-  setup.copies = cold ? std::max<std::int64_t>(1, kColdBytes / setup.packed_bytes) : 1;
+  setup.copies = cold ? std::max<std::int64_t>(1, kCopiesBytes / setup.packed_bytes) : 1;
   setup.bytes = Allocate(setup.copies * setup.packed_bytes);
   for (std::int64_t i = 0; i < setup.copies; ++i) {
     kernel.pack(source.View(), 0, n, setup.bytes.get() + i * setup.packed_bytes, Pool());

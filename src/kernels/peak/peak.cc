@@ -1,6 +1,7 @@
 #include "kernels/peak/peak.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -286,6 +287,15 @@ void Peaks::TakeBest(const Peaks& other) {
     rates[i].operations_per_s =
         std::max(rates[i].operations_per_s, other.rates[i].operations_per_s);
   }
+}
+
+Bytes ColdBytes() {
+  constexpr Bytes kCaches = 4, kLeast = 512 * kMiB, kMost = 2 * kGiB;
+  Bytes cache = 0;
+#ifdef _SC_LEVEL3_CACHE_SIZE
+  cache = std::max<Bytes>(0, sysconf(_SC_LEVEL3_CACHE_SIZE));
+#endif
+  return std::clamp(kCaches * cache, kLeast, kMost);
 }
 
 double MeasureRead(std::span<std::uint8_t> memory, const CpuFeatures& features, ThreadPool& pool) {

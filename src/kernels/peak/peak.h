@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/cpu_features.h"
 #include "base/thread_pool.h"
 
@@ -44,8 +45,12 @@ struct Peaks {
   void TakeBest(const Peaks& other);
 };
 
-// The best of several runs on all of the pool's threads. `memory` is overwritten; it must be many
-// times as large as the caches.
+// Memory enough that what is read from it again and again comes from memory: some times the largest
+// cache, which has 300 MB on some processors; without any knowledge of it, 512 MiB.
+Bytes ColdBytes();
+
+// The best of several runs on all of the pool's threads. `memory`, ColdBytes() or more, is
+// overwritten.
 double MeasureRead(std::span<std::uint8_t> memory, const CpuFeatures& features, ThreadPool& pool);
 double MeasureOperations(const PeakLoop& loop, ThreadPool& pool);
 Peaks MeasurePeaks(std::span<std::uint8_t> memory, const CpuFeatures& features, ThreadPool& pool);
