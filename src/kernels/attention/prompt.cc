@@ -27,7 +27,12 @@ HWY_INLINE hn::Vec<hn::RebindToUnsigned<D>> PackPairs(D, hn::Vec<D> low, hn::Vec
   const auto half = hn::Set(du, 0x8000u);
   const auto low_bits = hn::ShiftRight<16>(hn::Add(hn::BitCast(du, low), half));
   const auto high_bits = hn::Add(hn::BitCast(du, high), half);
+#if HWY_TARGET == HWY_SCALAR
   return hn::Or(low_bits, hn::And(high_bits, hn::Set(du, 0xffff0000u)));
+#else
+  const hn::Repartition<std::uint16_t, D> d16;
+  return hn::BitCast(du, hn::OddEven(hn::BitCast(d16, high_bits), hn::BitCast(d16, low_bits)));
+#endif
 }
 
 // low [16] and high [16] as 16 pairs.
@@ -103,10 +108,9 @@ class PromptRun {
                                      shape_.k_dim;
       for (std::int64_t step = 0; step < layout_.k_steps; ++step) {
         float part[kTileK] = {};
-        const std::int64_t left = shape_.k_dim - step * kTileK;
-        for (std::int64_t j = 0; i < queries_ && j < std::min<std::int64_t>(left, kTileK); ++j) {
-          part[j] = q[step * kTileK + j] * scale;
-        }
+        const std::int64_t count =
+            i < queries_ ? std::min<std::int64_t>(kTileK, shape_.k_dim - step * kTileK) : 0;
+        for (std::int64_t j = 0; j < count; ++j) part[j] = q[step * kTileK + j] * scale;
         StorePairs(part, part + kRun,
                    s_.q + (i / kTileRows * layout_.k_steps + step) * kTileElements +
                        i % kTileRows * kTileK);
@@ -164,12 +168,14 @@ class PromptRun {
   void Step(std::int64_t block, std::int64_t step, std::int64_t at) {
     const int count = static_cast<int>(std::min<std::int64_t>(2, blocks_ - block));
     MultiplyScores(block, count, at);
+    std::int64_t row = block * kTileRows / group_, head = block * kTileRows % group_;
     for (std::int64_t i = 0; i < count * kTileRows; ++i) {
-      const std::int64_t query = block * kTileRows + i;
-      const std::int64_t position = PositionOf(query);
-      const std::int64_t first = FirstKey(position) - step;
-      const std::int64_t last = position - step;
-      SoftmaxRow(i, query, first, last);
+      const std::int64_t position = tile_.first_position + std::min(row, tile_.rows - 1);
+      SoftmaxRow(i, block * kTileRows + i, FirstKey(position) - step, position - step);
+      if (++head == group_) {
+        head = 0;
+        ++row;
+      }
     }
     MultiplyValues(block, count, at);
   }
@@ -291,25 +297,40 @@ class PromptRun {
     }
   }
 
-  // 2^x for x of at most 0 to 4.4e-4 of it, finer than bf16 rounds it; at least 2^-126, but where
-  // keys may be hidden 0 below that. Adding 1.5 * 2^23 leaves round(x) in the lowest bits.
+  // 2^x for x of at most 0 to 4.4e-4 of it, finer than bf16 rounds it; where keys may be hidden, 0
+  // for -inf. r is what is left of x beside the whole number next to it.
+  template <class V>
+  static HWY_INLINE V FractionPower(V r) {
+    V y = hn::Set(d_, 4.169874937e-2f);
+    y = hn::MulAdd(y, r, hn::Set(d_, 2.420305119e-1f));
+    y = hn::MulAdd(y, r, hn::Set(d_, 6.957668310e-1f));
+    return hn::MulAdd(y, r, hn::Set(d_, 1.0f));
+  }
+#if HWY_TARGET == HWY_AVX3
+  // Of -inf nothing is left but NaN, which times 2^-inf is 0 to this instruction.
+  template <bool, class V>
+  static HWY_INLINE V Weight(V x) {
+    constexpr int kNearest = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+    const V whole{_mm512_roundscale_ps(x.raw, kNearest)};
+    return V{_mm512_scalef_ps(FractionPower(hn::Sub(x, whole)).raw, whole.raw)};
+  }
+#else
+  // At least 2^-126, but where keys may be hidden 0 below that. Adding 1.5 * 2^23 leaves round(x)
+  // in the lowest bits.
   template <bool kHidden, class V>
-  HWY_INLINE V Weight(V x) const {
+  static HWY_INLINE V Weight(V x) {
     const hn::RebindToSigned<decltype(d_)> di;
     const V lowest = hn::Set(d_, -126.0f);
     const V magic = hn::Set(d_, 12582912.0f);
     const V clamped = hn::Max(x, lowest);
     const V rounded = hn::Add(clamped, magic);
-    const V r = hn::Sub(clamped, hn::Sub(rounded, magic));
-    V y = hn::Set(d_, 4.169874937e-2f);
-    y = hn::MulAdd(y, r, hn::Set(d_, 2.420305119e-1f));
-    y = hn::MulAdd(y, r, hn::Set(d_, 6.957668310e-1f));
-    y = hn::MulAdd(y, r, hn::Set(d_, 1.0f));
+    const V y = FractionPower(hn::Sub(clamped, hn::Sub(rounded, magic)));
     const auto power = hn::Add(hn::BitCast(di, y), hn::ShiftLeft<23>(hn::BitCast(di, rounded)));
     const V result = hn::BitCast(d_, power);
     if constexpr (kHidden) return hn::IfThenZeroElse(hn::Lt(x, lowest), result);
     return result;
   }
+#endif
 
   void Finish() const {
     for (std::int64_t i = 0; i < queries_; ++i) {
@@ -325,8 +346,9 @@ class PromptRun {
           args_.out + ((tile_.first_row + i / group_) * shape_.heads + head) * shape_.v_dim;
       const float* acc =
           s_.acc + i / kTileRows * layout_.v_columns * kSumElements + i % kTileRows * kPanelRows;
-      for (std::int64_t j = 0; j < shape_.v_dim; ++j) {
-        out[j] = acc[j / kPanelRows * kSumElements + j % kPanelRows] * inverse;
+      for (std::int64_t j = 0; j < shape_.v_dim; j += kPanelRows, acc += kSumElements) {
+        const std::int64_t count = std::min<std::int64_t>(kPanelRows, shape_.v_dim - j);
+        for (std::int64_t l = 0; l < count; ++l) out[j + l] = acc[l] * inverse;
       }
     }
   }
