@@ -11,6 +11,8 @@ namespace {
 constexpr Bytes kLine = 64;
 // Preparing fewer elements than this is not worth waking the pool.
 constexpr std::int64_t kSerialPrepareElements = 8192;
+// What a task prepares at most; for any width of a block so many columns are whole groups.
+constexpr std::int64_t kPrepareElements = 4096;
 
 int BlockWidth(const RowBlocks& blocks, std::int64_t rows) {
   if (rows >= blocks.max_width) return blocks.max_width;
@@ -32,19 +34,19 @@ std::int64_t MaxPreparedRows(const RowBlocks& blocks, std::int64_t rows, std::in
   return std::min(rows + experts * padding, rows * std::max(2, blocks.min_width));
 }
 
-std::int64_t SliceLength(const Call& call, std::int64_t first) {
-  return std::min(call.blocks.slice, call.k - first);
+// Elements of k that a task prepares of a block: a share of one slice.
+std::int64_t PartLength(const RowBlocks& blocks) {
+  return std::min(blocks.slice, kPrepareElements / blocks.max_width);
 }
 
-void PrepareBlock(const Call& call, const Job& job, std::int64_t index) {
-  for (std::int64_t first = 0; first < call.k; first += SliceLength(call, first)) {
-    const Block block = BlockOf(call, job, index, first);
-    const float* x[kMaxBlockRows];
-    for (int r = 0; r < block.rows; ++r) {
-      x[r] = call.x + call.RowAt(block.first_row + r) / call.rows_per_x * call.k + first;
-    }
-    call.blocks.prepare(x, block.rows, block.width, SliceLength(call, first), block.data);
+void PreparePart(const Call& call, const Job& job, std::int64_t index, std::int64_t first) {
+  const Block block = BlockOf(call, job, index, first);
+  const float* x[kMaxBlockRows];
+  for (int r = 0; r < block.rows; ++r) {
+    x[r] = call.x + call.RowAt(block.first_row + r) / call.rows_per_x * call.k + first;
   }
+  const std::int64_t length = std::min(PartLength(call.blocks), call.k - first);
+  call.blocks.prepare(x, block.rows, block.width, length, block.data);
 }
 
 void Prepare(const Call& call, std::span<Job> jobs, ThreadPool& pool) {
@@ -54,14 +56,16 @@ void Prepare(const Call& call, std::span<Job> jobs, ThreadPool& pool) {
     blocks += BlocksOf(job, call.blocks);
     rows += job.rows;
   }
-  const auto task = [&](std::int64_t block) {
+  const std::int64_t length = PartLength(call.blocks), parts = CeilDiv(call.k, length);
+  const auto task = [&](std::int64_t i) {
+    const std::int64_t block = i / parts;
     const Job& job = JobOf<&Job::first_block>(jobs, block);
-    PrepareBlock(call, job, block - job.first_block);
+    PreparePart(call, job, block - job.first_block, i % parts * length);
   };
   if (rows * call.k <= kSerialPrepareElements) {
-    for (std::int64_t block = 0; block < blocks; ++block) task(block);
+    for (std::int64_t i = 0; i < blocks * parts; ++i) task(i);
   } else {
-    pool.Run(blocks, task);
+    pool.Run(blocks * parts, task);
   }
 }
 
@@ -118,10 +122,13 @@ Block BlockOf(const Call& call, const Job& job, std::int64_t index, std::int64_t
   const RowBlocks& blocks = call.blocks;
   const std::int64_t before = index * blocks.max_width;
   const std::int64_t rows = std::min<std::int64_t>(blocks.max_width, job.rows - before);
-  const Bytes slices = first == 0 ? 0 : PaddedRows(blocks, job.rows) * blocks.row_bytes(first);
-  return {job.first_row + before, static_cast<int>(rows), BlockWidth(blocks, rows),
-          call.prepared + job.first_prepared * blocks.row_bytes(call.k) + slices +
-              before * blocks.row_bytes(SliceLength(call, first))};
+  const int width = BlockWidth(blocks, rows);
+  const std::int64_t slice = first / blocks.slice * blocks.slice;
+  const std::int64_t length = std::min(blocks.slice, call.k - slice);
+  const Bytes offset = job.first_prepared * blocks.row_bytes(call.k) +
+                       PaddedRows(blocks, job.rows) * blocks.row_bytes(slice) +
+                       before * blocks.row_bytes(length) + width * blocks.row_bytes(first - slice);
+  return {job.first_row + before, static_cast<int>(rows), width, call.prepared + offset};
 }
 
 Bytes RowJobsBytes(const RowBlocks& blocks, std::int64_t rows, std::int64_t k,

@@ -26,7 +26,7 @@ struct RowBlocks {
   int max_width = 1;
   // Bytes of one row in a block; of several whole slices, the sum of theirs.
   Bytes (*row_bytes)(std::int64_t k);
-  // x: [rows] pointers to [k].
+  // x: [rows] pointers to [k], or to whole groups of it that follow those at `block` already.
   void (*prepare)(const float* const* x, int rows, int width, std::int64_t k, std::uint8_t* block);
   // Elements of k that lie together: so many of all blocks of a job, then the next so many, each
   // prepared as if it were a row.
@@ -66,13 +66,13 @@ struct Block {
   std::int64_t first_row = 0;  // in sorted order
   int rows = 0;
   int width = 0;
-  std::uint8_t* data = nullptr;  // of one slice
+  std::uint8_t* data = nullptr;  // from an element of k on, to the end of its slice
 };
 
 inline std::int64_t BlocksOf(const Job& job, const RowBlocks& blocks) {
   return CeilDiv(job.rows, blocks.max_width);
 }
-// Its slice that begins at element `first` of k.
+// From element `first` of k on, which begins a group.
 Block BlockOf(const Call& call, const Job& job, std::int64_t index, std::int64_t first = 0);
 
 // The job that item `index` belongs to, of items counted through all jobs; kFirst is the member
