@@ -19,8 +19,8 @@ namespace tonnage::HWY_NAMESPACE {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-void Write(const AttentionArgs& args, std::int64_t begin, std::int64_t end) {
-  WithPages(args.cache, [&](auto pages) { WriteRows(pages, args, begin, end); });
+void Write(const AttentionArgs& args, std::int64_t begin, std::int64_t end, std::int64_t kv_head) {
+  WithPages(args.cache, [&](auto pages) { WriteRows(pages, args, begin, end, kv_head); });
 }
 
 void LoadQueries(const AttentionArgs& args, const AttentionTile& tile,

@@ -13,8 +13,8 @@ constexpr std::int64_t kTileQueries = 48;
 constexpr std::int64_t kTasksPerThread = 4;
 // Multiply-adds that one thread has done before a second one could help: about 3 us.
 constexpr double kForkMultiplyAdds = 100000.0;
-// Elements of keys and values that a thread writes before a second one pays.
-constexpr std::int64_t kWriteElements = 16384;
+// Elements of keys and values that a thread has written before a second one could help.
+constexpr std::int64_t kSerialWriteElements = 4096;
 
 std::int64_t TasksWanted(int threads) { return kTasksPerThread * threads; }
 
@@ -236,13 +236,21 @@ class TiledAttention {
 
 }  // namespace
 
-void WriteCache(void (*write)(const AttentionArgs& args, std::int64_t begin, std::int64_t end),
-                const AttentionArgs& args, ThreadPool& pool) {
+void WriteCache(WriteCacheRows* write, const AttentionArgs& args, ThreadPool& pool) {
   const AttentionShape& shape = args.shape;
-  const std::int64_t row_elements = shape.kv_heads * (shape.k_dim + shape.v_dim);
-  const std::int64_t block = std::max<std::int64_t>(1, kWriteElements / row_elements);
-  pool.Run(CeilDiv(args.rows, block),
-           [&](std::int64_t i) { write(args, i * block, std::min(args.rows, (i + 1) * block)); });
+  const std::int64_t kv_heads = shape.kv_heads;
+  if (args.rows * kv_heads * (shape.k_dim + shape.v_dim) <= kSerialWriteElements) {
+    for (std::int64_t g = 0; g < kv_heads; ++g) write(args, 0, args.rows, g);
+    return;
+  }
+  // A page's part of a kv head by one thread: neighbouring keys share cache lines.
+  const std::int64_t before = args.positions[0] % kAttentionPageTokens;
+  const std::int64_t blocks = CeilDiv(before + args.rows, kAttentionPageTokens);
+  pool.Run(blocks * kv_heads, [&](std::int64_t i) {
+    const std::int64_t begin = i / kv_heads * kAttentionPageTokens - before;
+    write(args, std::max<std::int64_t>(0, begin), std::min(args.rows, begin + kAttentionPageTokens),
+          i % kv_heads);
+  });
 }
 
 Bytes TiledAttentionWorkspaceBytes(const AttentionShape& shape, const AttentionLimits& limits) {

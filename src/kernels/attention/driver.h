@@ -46,10 +46,13 @@ struct AttentionScratch {
   AttentionPartial total;
 };
 
+// Writes a kv head's keys and values of rows [begin, end) to the cache.
+using WriteCacheRows = void(const AttentionArgs& args, std::int64_t begin, std::int64_t end,
+                            std::int64_t kv_head);
+
 // The inner functions, compiled for one vector level.
 struct AttentionFunctions {
-  // Writes the keys and values of rows [begin, end) to the cache.
-  void (*write)(const AttentionArgs& args, std::int64_t begin, std::int64_t end);
+  WriteCacheRows* write;
   void (*load_queries)(const AttentionArgs& args, const AttentionTile& tile,
                        const AttentionScratch& scratch);
   // The partial result over the keys of one span that the tile sees.
@@ -66,9 +69,8 @@ struct AttentionFunctions {
 // Query heads that share a kv head.
 inline std::int64_t GroupOf(const AttentionShape& shape) { return shape.heads / shape.kv_heads; }
 
-// The keys and values of all rows to the cache by `write`, which takes rows [begin, end).
-void WriteCache(void (*write)(const AttentionArgs& args, std::int64_t begin, std::int64_t end),
-                const AttentionArgs& args, ThreadPool& pool);
+// The keys and values of all rows to the cache.
+void WriteCache(WriteCacheRows* write, const AttentionArgs& args, ThreadPool& pool);
 
 Bytes TiledAttentionWorkspaceBytes(const AttentionShape& shape, const AttentionLimits& limits);
 void RunTiledAttention(const AttentionFunctions& functions, const AttentionArgs& args,

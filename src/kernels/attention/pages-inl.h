@@ -305,15 +305,14 @@ HWY_INLINE void WithPages(const KvPages& cache, const Function& f) {
 }
 
 template <typename Pages>
-HWY_INLINE void WriteRows(Pages, const AttentionArgs& args, std::int64_t begin, std::int64_t end) {
+HWY_INLINE void WriteRows(Pages, const AttentionArgs& args, std::int64_t begin, std::int64_t end,
+                          std::int64_t g) {
   const AttentionShape& shape = args.shape;
   for (std::int64_t row = begin; row < end; ++row) {
     const std::int64_t position = args.positions[row];
     std::uint8_t* page = PageData(args, args.slots[row], position);
-    for (std::int64_t g = 0; g < shape.kv_heads; ++g) {
-      Pages::Write(shape, g, position % kPage, args.k + (row * shape.kv_heads + g) * shape.k_dim,
-                   args.v + (row * shape.kv_heads + g) * shape.v_dim, page);
-    }
+    Pages::Write(shape, g, position % kPage, args.k + (row * shape.kv_heads + g) * shape.k_dim,
+                 args.v + (row * shape.kv_heads + g) * shape.v_dim, page);
   }
 }
 

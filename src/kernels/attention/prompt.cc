@@ -101,7 +101,7 @@ class PromptRun {
   }
 
   void LoadQueries() {
-    const float scale = QueryScale(shape_);
+    const auto scale = hn::Set(d_, QueryScale(shape_));
     for (std::int64_t i = 0; i < blocks_ * kTileRows; ++i) {
       const float* q = args_.q + ((tile_.first_row + i / group_) * shape_.heads +
                                   tile_.kv_head * group_ + i % group_) *
@@ -110,7 +110,10 @@ class PromptRun {
         float part[kTileK] = {};
         const std::int64_t count =
             i < queries_ ? std::min<std::int64_t>(kTileK, shape_.k_dim - step * kTileK) : 0;
-        for (std::int64_t j = 0; j < count; ++j) part[j] = q[step * kTileK + j] * scale;
+        std::copy_n(q + step * kTileK, count, part);
+        for (std::int64_t j = 0; j < kTileK; j += kLanes) {
+          hn::StoreU(hn::Mul(hn::LoadU(d_, part + j), scale), d_, part + j);
+        }
         StorePairs(part, part + kRun,
                    s_.q + (i / kTileRows * layout_.k_steps + step) * kTileElements +
                        i % kTileRows * kTileK);
@@ -163,26 +166,42 @@ class PromptRun {
     }
   }
 
+  // Some of a step's keys, in chunks of 16; whole tiles of keys, which are two chunks.
+  struct Chunks {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+  };
+
+  // The chunks among which keys [first, last] of a step are, however far beyond it those reach.
+  static Chunks ChunksOf(std::int64_t first, std::int64_t last) {
+    const auto tile_of = [](std::int64_t key) {
+      return std::clamp<std::int64_t>(key, 0, kPromptStepKeys - 1) / kTileK;
+    };
+    return {2 * tile_of(first), 2 * tile_of(last) + 2};
+  }
+
   // Two blocks of queries, or the last one, and the keys from `step`, which are those from `at`
   // among the ones that are laid out.
   void Step(std::int64_t block, std::int64_t step, std::int64_t at) {
     const int count = static_cast<int>(std::min<std::int64_t>(2, blocks_ - block));
-    MultiplyScores(block, count, at);
+    const Chunks chunks = ChunksOf(FirstKey(PositionOf(block * kTileRows)) - step,
+                                   PositionOf((block + count) * kTileRows - 1) - step);
+    MultiplyScores(block, count, at, chunks);
     std::int64_t row = block * kTileRows / group_, head = block * kTileRows % group_;
     for (std::int64_t i = 0; i < count * kTileRows; ++i) {
       const std::int64_t position = tile_.first_position + std::min(row, tile_.rows - 1);
-      SoftmaxRow(i, block * kTileRows + i, FirstKey(position) - step, position - step);
+      SoftmaxRow(i, block * kTileRows + i, FirstKey(position) - step, position - step, chunks);
       if (++head == group_) {
         head = 0;
         ++row;
       }
     }
-    MultiplyValues(block, count, at);
+    MultiplyValues(block, count, at, chunks);
   }
 
-  void MultiplyScores(std::int64_t block, int count, std::int64_t at) {
+  void MultiplyScores(std::int64_t block, int count, std::int64_t at, Chunks chunks) {
     TileProduct product = {.columns = 2, .steps = layout_.k_steps};
-    for (std::int64_t chunk = 0; chunk < kChunks; chunk += 2) {
+    for (std::int64_t chunk = chunks.begin; chunk < chunks.end; chunk += 2) {
       for (int j = 0; j < 2; ++j) {
         product.b[j] = s_.k + (at / kRun + chunk + j) * layout_.k_steps * kTileElements;
       }
@@ -196,16 +215,17 @@ class PromptRun {
     }
   }
 
-  void MultiplyValues(std::int64_t block, int count, std::int64_t at) {
-    constexpr std::int64_t kSteps = kPromptStepKeys / kTileK;
-    TileProduct product = {.steps = kSteps};
+  void MultiplyValues(std::int64_t block, int count, std::int64_t at, Chunks chunks) {
+    const std::int64_t first = chunks.begin / 2;
+    TileProduct product = {.steps = chunks.end / 2 - first};
     for (std::int64_t column = 0; column < layout_.v_columns; column += 2) {
       product.columns = static_cast<int>(std::min<std::int64_t>(2, layout_.v_columns - column));
       for (int j = 0; j < product.columns; ++j) {
-        product.b[j] = s_.v + ((column + j) * (kPromptKeys / kTileK) + at / kTileK) * kTileElements;
+        product.b[j] =
+            s_.v + ((column + j) * (kPromptKeys / kTileK) + at / kTileK + first) * kTileElements;
       }
       for (int i = 0; i < count; ++i) {
-        product.a = s_.p + i * kSteps * kTileElements;
+        product.a = s_.p + (i * (kChunks / 2) + first) * kTileElements;
         for (int j = 0; j < product.columns; ++j) {
           product.to[j] = s_.acc + ((block + i) * layout_.v_columns + column + j) * kSumElements;
           product.from[j] = product.to[j];
@@ -216,53 +236,74 @@ class PromptRun {
   }
 
   // Row i of the scores, of which keys [first, last] of the step are seen: their softmax weights,
-  // and zeros beside them.
-  void SoftmaxRow(std::int64_t i, std::int64_t query, std::int64_t first, std::int64_t last) {
+  // and zeros for the rest of `all`.
+  void SoftmaxRow(std::int64_t i, std::int64_t query, std::int64_t first, std::int64_t last,
+                  Chunks all) {
     float* const scores = s_.scores + i / kTileRows * kChunks * kSumElements + i % kTileRows * kRun;
     std::uint16_t* const p =
-        s_.p + i / kTileRows * kPromptStepKeys / kTileK * kTileElements + i % kTileRows * kTileK;
-    if (last < 0 || first >= kPromptStepKeys) {
-      for (std::int64_t step = 0; step < kPromptStepKeys / kTileK; ++step) {
-        std::fill_n(p + step * kTileElements, kTileK, std::uint16_t{0});
-      }
-      return;
-    }
-    if (shape_.soft_cap != 0.0f) CapScores(scores);
-    if (first <= 0 && last >= kPromptStepKeys - 1) {
-      Raise(scores, query);
-      WeighRow<false>(scores, query, p);
+        s_.p + i / kTileRows * (kChunks / 2) * kTileElements + i % kTileRows * kTileK;
+    if (last < 0 || first >= kPromptStepKeys) return ClearWeights(p, all);
+    const Chunks seen = ChunksOf(first, last);
+    ClearWeights(p, {all.begin, seen.begin});
+    ClearWeights(p, {seen.end, all.end});
+    if (shape_.soft_cap != 0.0f) CapScores(scores, seen);
+    if (first <= seen.begin * kRun && last >= seen.end * kRun - 1) {
+      Raise(scores, query, seen);
+      WeighRow<false>(scores, query, p, seen);
     } else {
-      for (std::int64_t key = 0; key < kPromptStepKeys; ++key) {
-        if (key < first || key > last) {
-          scores[key / kRun * kSumElements + key % kRun] = -std::numeric_limits<float>::infinity();
-        }
-      }
-      Raise(scores, query);
-      WeighRow<true>(scores, query, p);
+      Hide(scores, first, last, seen.begin);
+      Hide(scores, first, last, seen.end - 2);
+      Raise(scores, query, seen);
+      WeighRow<true>(scores, query, p, seen);
     }
   }
 
-  HWY_INLINE void CapScores(float* scores) const {
+  static HWY_INLINE void ClearWeights(std::uint16_t* p, Chunks chunks) {
+    for (std::int64_t chunk = chunks.begin; chunk < chunks.end; chunk += 2) {
+      std::fill_n(p + chunk / 2 * kTileElements, kTileK, std::uint16_t{0});
+    }
+  }
+
+  // Keys of two chunks but [first, last] score -inf.
+  static HWY_INLINE void Hide(float* scores, std::int64_t first, std::int64_t last,
+                              std::int64_t chunk) {
+    const hn::RebindToSigned<decltype(d_)> di;
+    const auto before = hn::Set(di, static_cast<std::int32_t>(std::max<std::int64_t>(first, 0)));
+    const auto after =
+        hn::Set(di, static_cast<std::int32_t>(std::min<std::int64_t>(last, kPromptStepKeys)));
+    const auto hidden = hn::Set(d_, -std::numeric_limits<float>::infinity());
+    for (std::int64_t i = 0; i < 2 * kRun; i += kLanes) {
+      const auto key = hn::Iota(di, static_cast<std::int32_t>(chunk * kRun + i));
+      const auto is_hidden = hn::Or(hn::Lt(key, before), hn::Gt(key, after));
+      float* const at = scores + (chunk + i / kRun) * kSumElements + i % kRun;
+      hn::StoreU(hn::IfThenElse(hn::RebindMask(d_, is_hidden), hidden, hn::LoadU(d_, at)), d_, at);
+    }
+  }
+
+  HWY_INLINE void CapScores(float* scores, Chunks chunks) const {
     const auto cap = hn::Set(d_, shape_.soft_cap * kLog2E);
     const auto inverse = hn::Set(d_, 1.0f / shape_.soft_cap);
-    for (std::int64_t chunk = 0; chunk < kChunks; ++chunk, scores += kSumElements) {
+    for (std::int64_t chunk = chunks.begin; chunk < chunks.end; ++chunk) {
+      float* const at = scores + chunk * kSumElements;
       for (std::int64_t i = 0; i < kRun; i += kLanes) {
-        const auto score = hn::Mul(hn::LoadU(d_, scores + i), inverse);
-        hn::StoreU(hn::Mul(cap, Tanh(d_, score)), d_, scores + i);
+        const auto score = hn::Mul(hn::LoadU(d_, at + i), inverse);
+        hn::StoreU(hn::Mul(cap, Tanh(d_, score)), d_, at + i);
       }
     }
   }
 
-  // The largest score so far becomes at least that of the row.
-  HWY_INLINE void Raise(const float* scores, std::int64_t query) {
+  // What weights are relative to becomes the row's largest score, if that is so much larger that
+  // weights would grow beyond 2^kSlack: what was summed is rescaled then, which is best done
+  // rarely.
+  HWY_INLINE void Raise(const float* scores, std::int64_t query, Chunks chunks) {
     const float before = s_.largest[query];
-    auto most = hn::LoadU(d_, scores);
-    for (std::int64_t chunk = 0; chunk < kChunks; ++chunk) {
+    auto most = hn::LoadU(d_, scores + chunks.begin * kSumElements);
+    for (std::int64_t chunk = chunks.begin; chunk < chunks.end; ++chunk) {
       for (std::int64_t i = 0; i < kRun; i += kLanes) {
         most = hn::Max(most, hn::LoadU(d_, scores + chunk * kSumElements + i));
       }
     }
-    if (hn::AllFalse(d_, hn::Gt(most, hn::Set(d_, before)))) return;
+    if (hn::AllFalse(d_, hn::Gt(most, hn::Set(d_, before + kSlack)))) return;
     const float largest = hn::GetLane(hn::MaxOfLanes(d_, most));
     s_.largest[query] = largest;
     const auto rescale = hn::Set(d_, std::exp2(before - largest));
@@ -280,12 +321,13 @@ class PromptRun {
   }
 
   template <bool kHidden>
-  HWY_INLINE void WeighRow(const float* scores, std::int64_t query, std::uint16_t* p) {
+  HWY_INLINE void WeighRow(const float* scores, std::int64_t query, std::uint16_t* p,
+                           Chunks chunks) {
     const auto largest = hn::Set(d_, s_.largest[query]);
     float* const sums = s_.sums + query * kRun;
     for (std::int64_t i = 0; i < kRun; i += kLanes) {
       auto sum = hn::LoadU(d_, sums + i);
-      for (std::int64_t chunk = 0; chunk < kChunks; chunk += 2) {
+      for (std::int64_t chunk = chunks.begin; chunk < chunks.end; chunk += 2) {
         const float* from = scores + chunk * kSumElements + i;
         const auto low = Weight<kHidden>(hn::Sub(hn::LoadU(d_, from), largest));
         const auto high = Weight<kHidden>(hn::Sub(hn::LoadU(d_, from + kSumElements), largest));
@@ -297,8 +339,8 @@ class PromptRun {
     }
   }
 
-  // 2^x for x of at most 0 to 4.4e-4 of it, finer than bf16 rounds it; where keys may be hidden, 0
-  // for -inf. r is what is left of x beside the whole number next to it.
+  // 2^x for x of at most kSlack to 4.4e-4 of it, finer than bf16 rounds it; where keys may be
+  // hidden, 0 for -inf. r is what is left of x beside the whole number next to it.
   template <class V>
   static HWY_INLINE V FractionPower(V r) {
     V y = hn::Set(d_, 4.169874937e-2f);
@@ -346,14 +388,26 @@ class PromptRun {
           args_.out + ((tile_.first_row + i / group_) * shape_.heads + head) * shape_.v_dim;
       const float* acc =
           s_.acc + i / kTileRows * layout_.v_columns * kSumElements + i % kTileRows * kPanelRows;
-      for (std::int64_t j = 0; j < shape_.v_dim; j += kPanelRows, acc += kSumElements) {
-        const std::int64_t count = std::min<std::int64_t>(kPanelRows, shape_.v_dim - j);
-        for (std::int64_t l = 0; l < count; ++l) out[j + l] = acc[l] * inverse;
+      for (std::int64_t j = 0; j < shape_.v_dim; j += kRun, acc += kSumElements) {
+        StoreScaled(acc, inverse, std::min<std::int64_t>(kRun, shape_.v_dim - j), out + j);
       }
     }
   }
 
+  // from [16] * scale; the first `count` of them.
+  static HWY_INLINE void StoreScaled(const float* from, float scale, std::int64_t count,
+                                     float* to) {
+    if (count < kRun) {
+      for (std::int64_t i = 0; i < count; ++i) to[i] = from[i] * scale;
+      return;
+    }
+    for (std::int64_t i = 0; i < kRun; i += kLanes) {
+      hn::StoreU(hn::Mul(hn::LoadU(d_, from + i), hn::Set(d_, scale)), d_, to + i);
+    }
+  }
+
   static constexpr std::int64_t kChunks = kPromptStepKeys / kRun;  // of 16 scores
+  static constexpr float kSlack = 8.0f;  // far from where 16 or 32 bits end
   static constexpr hn::CappedTag<float, kRun> d_{};
   static constexpr auto kLanes =
       static_cast<std::int64_t>(hn::MaxLanes(hn::CappedTag<float, kRun>()));
@@ -367,8 +421,9 @@ class PromptRun {
   const std::int64_t group_, queries_, blocks_, first_key_, last_key_;
 };
 
-void WritePromptRows(const AttentionArgs& args, std::int64_t begin, std::int64_t end) {
-  WithPages(args.cache, [&](auto pages) { WriteRows(pages, args, begin, end); });
+void WritePromptRows(const AttentionArgs& args, std::int64_t begin, std::int64_t end,
+                     std::int64_t kv_head) {
+  WithPages(args.cache, [&](auto pages) { WriteRows(pages, args, begin, end, kv_head); });
 }
 
 void AttendPrompt(const PromptVariant& variant, const AttentionArgs& args,

@@ -2,9 +2,10 @@
 // sums and an f32 softmax that goes over the keys once.
 //   s[t] = sum_i bf16(scale q[i]) * bf16(K[t, i]);  out = sum_t bf16(p[t]) * bf16(V[t]) / sum_t
 //   p[t]
-// where p[t] = 2^(s[t] - largest so far), rescaled when a larger one comes. A block of keys and
-// values is laid out as tiles once and meets all queries of a kv head that a thread has.
-// Multiplying tiles is matmul/prompt.h's, so that nothing here knows how a processor does it.
+// where p[t] = 2^(s[t] - the largest so far, or one not much below it), rescaled when a much larger
+// one comes. A block of keys and values is laid out as tiles once and meets all queries of a kv
+// head that a thread has. Multiplying tiles is matmul/prompt.h's, so that nothing here knows how a
+// processor does it.
 #pragma once
 
 #include <algorithm>
@@ -77,8 +78,7 @@ struct PromptLayout {
 
 // How a thread computes, compiled for one vector level.
 struct PromptFunctions {
-  // Writes the keys and values of rows [begin, end) to the cache.
-  void (*write)(const AttentionArgs& args, std::int64_t begin, std::int64_t end);
+  WriteCacheRows* write;
   // The tile's part of args.out.
   void (*attend)(const PromptVariant& variant, const AttentionArgs& args, const AttentionTile& tile,
                  const PromptLayout& layout, const PromptScratch& scratch);
