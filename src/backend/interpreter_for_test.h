@@ -91,7 +91,7 @@ class Interpreter {
       case Op::kRoute:
         return Route(std::get<RouteAttrs>(node.attrs), x, y, &Of(node.outputs[1])[row * out_width]);
       case Op::kExpertLinear:
-        return ExpertLinear(node, row, x, y);
+        return ExpertLinear(node, row, x);
       case Op::kExpertSum: {
         const size_t top_k = Width(node.inputs[1]);
         for (size_t j = 0; j < top_k; ++j) {
@@ -201,15 +201,18 @@ class Interpreter {
     }
   }
 
-  void ExpertLinear(const Node& node, size_t row, const double* x, double* y) {
+  void ExpertLinear(const Node& node, size_t row, const double* x) {
     const auto& attrs = std::get<ExpertLinearAttrs>(node.attrs);
     const auto top_k = static_cast<size_t>(attrs.top_k);
-    const size_t n = Width(node.outputs[0]) / top_k;
     const size_t k = attrs.input_per_expert ? Width(node.inputs[0]) / top_k : Width(node.inputs[0]);
-    for (size_t j = 0; j < top_k; ++j) {
-      const auto expert = static_cast<size_t>(Of(node.inputs[1])[row * top_k + j]);
-      Linear(x + (attrs.input_per_expert ? j * k : 0), k, Weight(node, 0), expert * n, n,
-             y + j * n);
+    for (size_t o = 0; o < node.outputs.size(); ++o) {
+      const size_t n = Width(node.outputs[o]) / top_k;
+      double* y = &Of(node.outputs[o])[row * top_k * n];
+      for (size_t j = 0; j < top_k; ++j) {
+        const auto expert = static_cast<size_t>(Of(node.inputs[1])[row * top_k + j]);
+        Linear(x + (attrs.input_per_expert ? j * k : 0), k, Weight(node, o), expert * n, n,
+               y + j * n);
+      }
     }
   }
 

@@ -87,7 +87,8 @@ TEST_F(CostTest, MergingChangesOnlyHowOftenValuesAreRead) {
   EXPECT_EQ(before.operations, after.operations);
   EXPECT_EQ(before.weight_bytes, after.weight_bytes);
   EXPECT_EQ(before.cache_bytes, after.cache_bytes);
-  EXPECT_EQ(before.value_bytes - after.value_bytes, 5 * 7 * 24 * 4);
+  // Of 6 nodes, the input; of one of them, two experts' ids a row.
+  EXPECT_EQ(before.value_bytes - after.value_bytes, 7 * (6 * 24 * 4 + 2 * 4));
   EXPECT_EQ(after.TotalBytes(), after.weight_bytes + after.value_bytes + after.cache_bytes);
 }
 

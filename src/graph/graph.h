@@ -60,8 +60,8 @@ enum class Op : std::uint8_t {
   kSelectRows,  // (x [step rows, width]) -> [logit rows, width]
   kRoute,  // (router logits [rows, experts]) -> expert ids i32 [rows, top_k], expert weights f32
            // [rows, top_k]
-  kExpertLinear,  // (x [rows, k] or [rows, top_k * k], ids) {w [experts, n, k]} -> [rows, top_k *
-                  // n]
+  kExpertLinear,  // (x [rows, k] or [rows, top_k * k], ids) {w_i [experts, n_i, k], ...} ->
+                  // [rows, top_k * n_i]
   kExpertSum,  // (y [rows, top_k * n], expert weights [rows, top_k]) -> [rows, n] = sum_j weight_j
                // * y_j
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 namespace tonnage {
@@ -115,12 +116,13 @@ Graph SelectRowsEarly(Graph graph) {
 
 Graph MergeLinears(Graph graph) {
   std::vector<Node> nodes;
-  // The first linear node of each (input, layer), by its place in `nodes`. Moving a later one there
-  // is safe: its only input exists by then.
-  std::map<std::pair<int, int>, size_t> first;
+  // The first linear node of each layer and inputs, by its place in `nodes`. Moving a later one
+  // there is safe: its inputs exist by then.
+  std::map<std::tuple<int, int, int>, size_t> first;
   for (Node& node : graph.nodes) {
-    if (node.op == Op::kLinear) {
-      const auto [it, is_first] = first.try_emplace({node.inputs[0].id, node.layer}, nodes.size());
+    if (node.op == Op::kLinear || node.op == Op::kExpertLinear) {
+      const auto [it, is_first] =
+          first.try_emplace({node.layer, node.inputs[0].id, node.inputs.back().id}, nodes.size());
       if (!is_first) {
         Node& merged = nodes[it->second];
         merged.weights.insert(merged.weights.end(), node.weights.begin(), node.weights.end());

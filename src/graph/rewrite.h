@@ -13,7 +13,8 @@ Graph Optimize(Graph graph);
 Graph SelectRowsEarly(Graph graph);
 
 // Linear nodes of one layer that read the same value become one node with several outputs, so that
-// the value is read (and, for integer kernels, quantized) once: q with k and v, gate with up.
+// the value is read (and, for integer kernels, quantized) once: q with k and v, gate with up. So do
+// those of experts, whose rows are sorted once then.
 Graph MergeLinears(Graph graph);
 
 }  // namespace tonnage

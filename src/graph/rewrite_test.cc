@@ -16,8 +16,8 @@ TEST(MergeLinears, JoinsThoseThatReadOneValue) {
   const Status valid = Validate(after, TestDecoderCache());
   ASSERT_TRUE(valid.ok()) << valid.error().message();
 
-  // Two layers of q, k, v, and gate with up in the first: 5 fewer.
-  EXPECT_EQ(after.nodes.size(), before.nodes.size() - 5);
+  // Two layers of q, k, v, and of gate with up, the second one's of experts: 6 fewer.
+  EXPECT_EQ(after.nodes.size(), before.nodes.size() - 6);
   const auto linear = std::ranges::find(after.nodes, Op::kLinear, &Node::op);
   ASSERT_EQ(linear->outputs.size(), 3u);
   const auto name = [&](size_t i) {
@@ -28,6 +28,10 @@ TEST(MergeLinears, JoinsThoseThatReadOneValue) {
   EXPECT_EQ(name(2), "layers.0.k.weight");
   EXPECT_FALSE(linear->weights[3].valid());
   EXPECT_EQ(name(4), "layers.0.v.weight");
+  const auto experts = std::ranges::find(after.nodes, Op::kExpertLinear, &Node::op);
+  ASSERT_EQ(experts->outputs.size(), 2u);
+  EXPECT_EQ(after.weights[static_cast<size_t>(experts->weights[1].id)].name,
+            "layers.1.up_exps.weight");
 }
 
 TEST(MergeLinears, KeepsTheWorkOfDifferentLayersApart) {
@@ -87,7 +91,7 @@ TEST(Optimize, DoesAll) {
   const Graph graph = Optimize(TestDecoder());
   const Status valid = Validate(graph, TestDecoderCache());
   ASSERT_TRUE(valid.ok()) << valid.error().message();
-  EXPECT_EQ(graph.nodes.size(), TestDecoder().nodes.size() + 1 - 5);
+  EXPECT_EQ(graph.nodes.size(), TestDecoder().nodes.size() + 1 - 6);
 }
 
 }  // namespace

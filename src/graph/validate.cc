@@ -193,15 +193,18 @@ class NodeCheck {
 
   void ExpertLinear() {
     const auto* attrs = AttrsOf<ExpertLinearAttrs>();
-    if (attrs == nullptr || !Counts(2, 1, 1)) return;
-    const Shape& weight = WeightShape(0);
-    Require(weight.rank() == 3 && weight[0] == attrs->experts,
-            "the weight must be [experts, n, k]");
-    if (!violation_.empty()) return;
-    const std::int64_t inputs = attrs->input_per_expert ? attrs->top_k : 1;
-    IsF32(In(0), In(0).extent, inputs * weight[2], "the input does not fit the weight");
+    const size_t outputs = std::max<size_t>(1, node_.outputs.size());
+    if (attrs == nullptr || !Counts(2, outputs, outputs)) return;
     IsLike(In(1), {In(0).extent, attrs->top_k, DType::kI32}, "ids must be i32 [rows, top_k]");
-    IsF32(Out(0), In(0).extent, attrs->top_k * weight[1], "the output must be [rows, top_k * n]");
+    const std::int64_t inputs = attrs->input_per_expert ? attrs->top_k : 1;
+    for (size_t i = 0; i < outputs; ++i) {
+      const Shape& weight = WeightShape(i);
+      Require(weight.rank() == 3 && weight[0] == attrs->experts,
+              "the weight must be [experts, n, k]");
+      if (!violation_.empty()) return;
+      IsF32(In(0), In(0).extent, inputs * weight[2], "the input does not fit the weight");
+      IsF32(Out(i), In(0).extent, attrs->top_k * weight[1], "the output must be [rows, top_k * n]");
+    }
   }
 
   void ExpertSum() {

@@ -98,14 +98,19 @@ void ExpertLinearLaunch::Multiply(const Kernel& kernel, std::int64_t first, std:
   ExpertMatmulArgs args = args_;
   const std::int64_t pairs = first * args.top_k;
   args.rows = rows;
-  args.x += (args.input_per_expert ? pairs : first) * args.weight->k;
+  args.x += (args.input_per_expert ? pairs : first) * outputs_[0].weight->k;
   args.ids += pairs;
-  args.y += pairs * args.weight->n;
+  std::array<ExpertOutput, kMaxExpertOutputs> outputs;
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    outputs[i] = {outputs_[i].weight, outputs_[i].y + pairs * outputs_[i].weight->n};
+  }
+  args.outputs = std::span(outputs).first(outputs_.size());
   kernel.run_experts(args, scratch_, pool);
 }
 
 void ExpertLinearLaunch::Run(const StepSize& size, ThreadPool& pool) {
-  RunByKind(*args_.weight->kernel, args_.weight->prompt_kernel, size, extent_,
+  const PackedWeight& weight = *outputs_[0].weight;
+  RunByKind(*weight.kernel, weight.prompt_kernel, size, extent_,
             [&](const auto& kernel, std::int64_t first, std::int64_t rows) {
               Multiply(kernel, first, rows, pool);
             });

@@ -104,10 +104,12 @@ class LinearLaunch final : public Launch {
   std::span<std::uint8_t> scratch_;
 };
 
+// Matrices of experts that share an input, a routing and their kernels.
 class ExpertLinearLaunch final : public Launch {
  public:
-  ExpertLinearLaunch(Extent extent, const ExpertMatmulArgs& args, std::span<std::uint8_t> scratch)
-      : extent_(extent), args_(args), scratch_(scratch) {}
+  ExpertLinearLaunch(Extent extent, const ExpertMatmulArgs& args, std::vector<ExpertOutput> outputs,
+                     std::span<std::uint8_t> scratch)
+      : extent_(extent), args_(args), outputs_(std::move(outputs)), scratch_(scratch) {}
   void Run(const StepSize& size, ThreadPool& pool) override;
 
  private:
@@ -115,7 +117,8 @@ class ExpertLinearLaunch final : public Launch {
   void Multiply(const Kernel& kernel, std::int64_t first, std::int64_t rows, ThreadPool& pool);
 
   Extent extent_;
-  ExpertMatmulArgs args_;
+  ExpertMatmulArgs args_;  // but for rows and outputs
+  std::vector<ExpertOutput> outputs_;
   std::span<std::uint8_t> scratch_;
 };
 

@@ -1,5 +1,7 @@
 #include "backend/host/launch_list.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "kernels/embed/embed.h"
 
@@ -143,23 +145,34 @@ class Lowering {
 
   // Outputs whose weights chose the same kernels share one launch.
   void Linear(const Node& node) {
-    std::vector<bool> done(node.outputs.size());
-    for (size_t first = 0; first < node.outputs.size(); ++first) {
-      if (done[first]) continue;
-      const PackedWeight& leader = weights_.Matrix(node.weights[2 * first]);
-      std::vector<MatmulOutput> outputs;
-      for (size_t i = first; i < node.outputs.size(); ++i) {
-        const PackedWeight& weight = weights_.Matrix(node.weights[2 * i]);
-        if (weight.kernel != leader.kernel || weight.prompt_kernel != leader.prompt_kernel)
-          continue;
-        done[i] = true;
-        outputs.push_back({.weight = &weight,
-                           .bias = weights_.Vector(node.weights[2 * i + 1]),
-                           .y = F32(node.outputs[i])});
-      }
+    std::vector<MatmulOutput> all;
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      all.push_back({.weight = &weights_.Matrix(node.weights[2 * i]),
+                     .bias = weights_.Vector(node.weights[2 * i + 1]),
+                     .y = F32(node.outputs[i])});
+    }
+    for (auto& outputs : ByKernels(std::move(all), kMaxMatmulOutputs)) {
       Add(std::make_unique<LinearLaunch>(Info(node.inputs[0]).extent, F32(node.inputs[0]),
                                          std::move(outputs), Scratch()));
     }
+  }
+
+  // Groups of outputs whose weights chose the same kernels, at most so many in each.
+  template <typename Output>
+  static std::vector<std::vector<Output>> ByKernels(std::vector<Output> outputs, size_t most) {
+    std::vector<std::vector<Output>> groups;
+    for (Output& output : outputs) {
+      const auto group = std::ranges::find_if(groups, [&](const std::vector<Output>& g) {
+        return g.size() < most && g[0].weight->kernel == output.weight->kernel &&
+               g[0].weight->prompt_kernel == output.weight->prompt_kernel;
+      });
+      if (group != groups.end()) {
+        group->push_back(output);
+      } else {
+        groups.push_back({output});
+      }
+    }
+    return groups;
   }
 
   void RmsNorm(const Node& node) {
@@ -261,9 +274,15 @@ class Lowering {
                                 .input_per_expert = attrs.input_per_expert,
                                 .top_k = attrs.top_k,
                                 .ids = I32(node.inputs[1]),
-                                .weight = &weights_.Matrix(node.weights[0]),
-                                .y = F32(node.outputs[0])};
-    Add(std::make_unique<ExpertLinearLaunch>(Info(node.inputs[0]).extent, args, Scratch()));
+                                .outputs = {}};
+    std::vector<ExpertOutput> all;
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      all.push_back({&weights_.Matrix(node.weights[i]), F32(node.outputs[i])});
+    }
+    for (auto& outputs : ByKernels(std::move(all), kMaxExpertOutputs)) {
+      Add(std::make_unique<ExpertLinearLaunch>(Info(node.inputs[0]).extent, args,
+                                               std::move(outputs), Scratch()));
+    }
   }
 
   void ExpertSum(const Node& node) {

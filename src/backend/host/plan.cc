@@ -90,9 +90,13 @@ Bytes ScratchBytes(const ProgramSpec& spec, const Node& node, const HostPlan& pl
     return bytes;
   }
   if (node.op == Op::kExpertLinear) {
-    const auto& attrs = std::get<ExpertLinearAttrs>(node.attrs);
-    const WeightPlace& place = plan.weights.places[static_cast<size_t>(node.weights[0].id)];
-    return MatmulScratchBytes(place, rows * attrs.top_k, threads);
+    const std::int64_t pairs = rows * std::get<ExpertLinearAttrs>(node.attrs).top_k;
+    Bytes bytes = 0;
+    for (WeightId id : node.weights) {
+      const WeightPlace& place = plan.weights.places[static_cast<size_t>(id.id)];
+      bytes = std::max(bytes, MatmulScratchBytes(place, pairs, threads));
+    }
+    return bytes;
   }
   if (node.op == Op::kAttention) {
     const AttentionShape shape = AttentionShapeOf(std::get<AttentionAttrs>(node.attrs));

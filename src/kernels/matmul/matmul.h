@@ -56,16 +56,23 @@ struct MatmulArgs {
   std::span<const MatmulOutput> outputs;
 };
 
-// Expert e's matrix applied to the rows that chose it: y[m, j, n] = sum_k x[m or (m, j), k] *
-// w[ids[m, j], n, k].
+struct ExpertOutput {
+  const PackedWeight* weight = nullptr;
+  float* y = nullptr;  // [rows, top_k, n]
+};
+
+inline constexpr int kMaxExpertOutputs = 2;  // gate and up
+
+// Expert e's matrices applied to the rows that chose it: y_i[m, j, n] = sum_k x[m or (m, j), k] *
+// w_i[ids[m, j], n, k].
 struct ExpertMatmulArgs {
   const float* x = nullptr;  // [rows, k], or [rows, top_k, k] with input_per_expert
   bool input_per_expert = false;
   std::int64_t rows = 0;
   std::int64_t top_k = 0;
   const std::int32_t* ids = nullptr;  // [rows, top_k]; an id outside [0, experts) gives zeros
-  const PackedWeight* weight = nullptr;
-  float* y = nullptr;  // [rows, top_k, n]
+  // 1 to kMaxExpertOutputs, all with as many experts, the same k and the same kernel.
+  std::span<const ExpertOutput> outputs;
 };
 
 // One row of the table in kernels.inc.

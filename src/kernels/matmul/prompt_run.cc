@@ -228,7 +228,8 @@ void RunExpertPanels(const PromptVariant& variant, const ExpertMatmulArgs& args,
   const std::int64_t pairs = args.rows * args.top_k;
   if (pairs == 0) return;
   const Call call = PrepareExperts(variant.blocks, args, workspace, pool);
-  const Bytes taken = RowJobsBytes(variant.blocks, pairs, args.weight->k, args.weight->experts);
+  const PackedWeight& weight = *args.outputs[0].weight;
+  const Bytes taken = RowJobsBytes(variant.blocks, pairs, weight.k, weight.experts);
   Multiply(variant, call, workspace.subspan(static_cast<std::size_t>(taken)), pool);
 }
 

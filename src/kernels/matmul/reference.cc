@@ -52,6 +52,25 @@ std::span<float> RowScratch(std::span<std::uint8_t> workspace, std::int64_t k) {
   return {reinterpret_cast<float*>(workspace.data()), static_cast<std::size_t>(k)};
 }
 
+void RunExpertOutput(const ExpertMatmulArgs& args, const ExpertOutput& output,
+                     std::span<std::uint8_t> workspace) {
+  const PackedWeight& weight = *output.weight;
+  const std::span<float> w = RowScratch(workspace, weight.k);
+  const std::int64_t pairs = args.rows * args.top_k;
+  std::fill_n(output.y, pairs * weight.n, 0.0f);
+  for (std::int64_t e = 0; e < weight.experts; ++e) {
+    const WeightView view = ViewOf(weight, e);
+    for (std::int64_t n = 0; n < view.n; ++n) {
+      UnpackRow(view, n, w);
+      for (std::int64_t pair = 0; pair < pairs; ++pair) {
+        if (args.ids[pair] != e) continue;
+        const std::int64_t x_row = args.input_per_expert ? pair : pair / args.top_k;
+        output.y[pair * view.n + n] = Dot(args.x + x_row * weight.k, w);
+      }
+    }
+  }
+}
+
 }  // namespace
 
 Bytes ReferencePackedBytes(const Format& format, std::int64_t n, std::int64_t k) {
@@ -97,21 +116,7 @@ void ReferenceRun(const MatmulArgs& args, std::span<std::uint8_t> workspace, Thr
 
 void ReferenceRunExperts(const ExpertMatmulArgs& args, std::span<std::uint8_t> workspace,
                          ThreadPool&) {
-  const PackedWeight& weight = *args.weight;
-  const std::span<float> w = RowScratch(workspace, weight.k);
-  const std::int64_t pairs = args.rows * args.top_k;
-  std::fill_n(args.y, pairs * weight.n, 0.0f);
-  for (std::int64_t e = 0; e < weight.experts; ++e) {
-    const WeightView view = ViewOf(weight, e);
-    for (std::int64_t n = 0; n < view.n; ++n) {
-      UnpackRow(view, n, w);
-      for (std::int64_t pair = 0; pair < pairs; ++pair) {
-        if (args.ids[pair] != e) continue;
-        const std::int64_t x_row = args.input_per_expert ? pair : pair / args.top_k;
-        args.y[pair * view.n + n] = Dot(args.x + x_row * weight.k, w);
-      }
-    }
-  }
+  for (const ExpertOutput& output : args.outputs) RunExpertOutput(args, output, workspace);
 }
 
 }  // namespace tonnage

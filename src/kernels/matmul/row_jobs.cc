@@ -74,7 +74,7 @@ struct WorkspaceLayout {
   Bytes prepared = 0;
   Bytes order = 0;   // [rows] i32
   Bytes counts = 0;  // [experts] i64
-  Bytes jobs = 0;    // [experts]
+  Bytes jobs = 0;    // [outputs, experts]
   Bytes Total() const { return prepared + order + counts + jobs; }
 };
 
@@ -84,7 +84,7 @@ WorkspaceLayout LayoutWorkspace(const RowBlocks& blocks, std::int64_t rows, std:
       RoundUp(MaxPreparedRows(blocks, rows, experts) * blocks.row_bytes(k), kLine),
       RoundUp(rows * static_cast<Bytes>(sizeof(std::int32_t)), kLine),
       RoundUp(experts * static_cast<Bytes>(sizeof(std::int64_t)), kLine),
-      RoundUp(experts * static_cast<Bytes>(sizeof(Job)), kLine),
+      RoundUp(kMaxExpertOutputs * experts * static_cast<Bytes>(sizeof(Job)), kLine),
   };
 }
 
@@ -94,14 +94,16 @@ void SortByExpert(const ExpertMatmulArgs& args, std::int32_t* order,
                   std::span<std::int64_t> counts) {
   const std::int64_t pairs = args.rows * args.top_k;
   const auto valid = [&](std::int64_t pair) {
-    return args.ids[pair] >= 0 && args.ids[pair] < args.weight->experts;
+    return args.ids[pair] >= 0 && args.ids[pair] < args.outputs[0].weight->experts;
   };
   std::fill(counts.begin(), counts.end(), 0);
   for (std::int64_t pair = 0; pair < pairs; ++pair) {
     if (valid(pair)) {
       ++counts[static_cast<std::size_t>(args.ids[pair])];
     } else {
-      std::fill_n(args.y + pair * args.weight->n, args.weight->n, 0.0f);
+      for (const ExpertOutput& output : args.outputs) {
+        std::fill_n(output.y + pair * output.weight->n, output.weight->n, 0.0f);
+      }
     }
   }
   std::int64_t sum = 0;
@@ -114,6 +116,31 @@ void SortByExpert(const ExpertMatmulArgs& args, std::int32_t* order,
     if (!valid(pair)) continue;
     order[counts[static_cast<std::size_t>(args.ids[pair])]++] = static_cast<std::int32_t>(pair);
   }
+}
+
+// One output's jobs, of the experts that were chosen; counts[e] is where expert e's pairs end.
+// Returns how many they are.
+std::size_t MakeExpertJobs(const RowBlocks& blocks, const ExpertOutput& output,
+                           std::span<const std::int64_t> counts, Job* jobs) {
+  const PackedWeight& weight = *output.weight;
+  const PanelLayout layout = LayoutPanel(weight.format, weight.k);
+  const Bytes expert_bytes = PanelBytes(weight.format, weight.n, weight.k);
+  std::size_t used = 0;
+  std::int64_t first_row = 0, prepared = 0;
+  for (std::int64_t e = 0; e < weight.experts; ++e) {
+    const std::int64_t rows = counts[static_cast<std::size_t>(e)] - first_row;
+    if (rows == 0) continue;
+    jobs[used++] = {.weight = &weight,
+                    .layout = layout,
+                    .data = weight.data + e * expert_bytes,
+                    .y = output.y,
+                    .first_row = first_row,
+                    .rows = rows,
+                    .first_prepared = prepared};
+    first_row += rows;
+    prepared += PaddedRows(blocks, rows);
+  }
+  return used;
 }
 
 }  // namespace
@@ -161,44 +188,30 @@ Call PrepareDense(const RowBlocks& blocks, const MatmulArgs& args,
 
 Call PrepareExperts(const RowBlocks& blocks, const ExpertMatmulArgs& args,
                     std::span<std::uint8_t> workspace, ThreadPool& pool) {
-  const PackedWeight& weight = *args.weight;
-  const WorkspaceLayout parts =
-      LayoutWorkspace(blocks, args.rows * args.top_k, weight.k, weight.experts);
+  CHECK_LE(args.outputs.size(), static_cast<std::size_t>(kMaxExpertOutputs));
+  const std::int64_t k = args.outputs[0].weight->k, experts = args.outputs[0].weight->experts;
+  const WorkspaceLayout parts = LayoutWorkspace(blocks, args.rows * args.top_k, k, experts);
   CHECK_GE(static_cast<Bytes>(workspace.size()), parts.Total());
   std::uint8_t* at = workspace.data() + parts.prepared;
   auto* const order = reinterpret_cast<std::int32_t*>(at);
   at += parts.order;
-  const std::span counts(reinterpret_cast<std::int64_t*>(at),
-                         static_cast<std::size_t>(weight.experts));
+  const std::span counts(reinterpret_cast<std::int64_t*>(at), static_cast<std::size_t>(experts));
   at += parts.counts;
   auto* const all_jobs = reinterpret_cast<Job*>(at);
 
   SortByExpert(args, order, counts);
-  const PanelLayout layout = LayoutPanel(weight.format, weight.k);
-  const Bytes expert_bytes = PanelBytes(weight.format, weight.n, weight.k);
   std::size_t used = 0;
-  std::int64_t first_row = 0, prepared = 0;
-  for (std::int64_t e = 0; e < weight.experts; ++e) {
-    const std::int64_t rows = counts[static_cast<std::size_t>(e)] - first_row;
-    if (rows == 0) continue;
-    all_jobs[used++] = {.weight = &weight,
-                        .layout = layout,
-                        .data = weight.data + e * expert_bytes,
-                        .y = args.y,
-                        .first_row = first_row,
-                        .rows = rows,
-                        .first_prepared = prepared};
-    first_row += rows;
-    prepared += PaddedRows(blocks, rows);
+  for (const ExpertOutput& output : args.outputs) {
+    used += MakeExpertJobs(blocks, output, counts, all_jobs + used);
   }
   const Call call = {.blocks = blocks,
                      .x = args.x,
-                     .k = weight.k,
+                     .k = k,
                      .rows_per_x = args.input_per_expert ? 1 : args.top_k,
                      .order = order,
                      .prepared = workspace.data(),
                      .jobs = {all_jobs, used}};
-  Prepare(call, call.jobs, pool);
+  Prepare(call, call.jobs.first(used / args.outputs.size()), pool);
   return call;
 }
 

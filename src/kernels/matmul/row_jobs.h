@@ -93,8 +93,8 @@ Bytes RowJobsBytes(const RowBlocks& blocks, std::int64_t rows, std::int64_t k,
 Call PrepareDense(const RowBlocks& blocks, const MatmulArgs& args,
                   std::span<Job, kMaxMatmulOutputs> storage, std::span<std::uint8_t> workspace,
                   ThreadPool& pool);
-// The jobs of the experts that were chosen, with their rows prepared. Pairs without an expert get
-// their zeros here.
+// The jobs of the experts that were chosen, an output after the other, with their rows prepared.
+// Pairs without an expert get their zeros here.
 Call PrepareExperts(const RowBlocks& blocks, const ExpertMatmulArgs& args,
                     std::span<std::uint8_t> workspace, ThreadPool& pool);
 

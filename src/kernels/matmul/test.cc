@@ -335,19 +335,21 @@ TEST_P(EveryKernel, MultipliesAnyRowsAlike) {
 }
 
 TEST_P(EveryKernel, RunsExpertsAsTheirOwnMatrices) {
-  constexpr std::int64_t kExperts = 5, kTopK = 3, kN = 21;
+  constexpr std::int64_t kExperts = 5, kTopK = 3, kN = 21, kM = 16;
   const std::int64_t k = 2 * PanelElements(format());
   Random random(3);
-  const QuantizedWeight source = random.Weight(format(), kExperts, kN, k);
-  const Packed packed = PackFor(kernel(), source, three_);
-  const Bytes each = kernel().packed_bytes(format(), kN, k);
+  const Packed packed[] = {PackFor(kernel(), random.Weight(format(), kExperts, kN, k), three_),
+                           PackFor(kernel(), random.Weight(format(), kExperts, kM, k), three_)};
   for (const std::int64_t rows : {0, 1, 4, 33}) {
     for (const bool input_per_expert : {false, true}) {
       const std::int64_t pairs = rows * kTopK;
       const std::vector<float> x = random.Activations((input_per_expert ? pairs : rows) * k);
       std::vector<std::int32_t> ids(static_cast<std::size_t>(pairs));
       for (std::int32_t& id : ids) id = static_cast<std::int32_t>(random.Below(kExperts + 2)) - 1;
-      std::vector<float> y(static_cast<std::size_t>(pairs * kN), NAN);
+      std::vector<float> y[] = {std::vector<float>(static_cast<std::size_t>(pairs * kN), NAN),
+                                std::vector<float>(static_cast<std::size_t>(pairs * kM), NAN)};
+      const ExpertOutput outputs[] = {{&packed[0].weight, y[0].data()},
+                                      {&packed[1].weight, y[1].data()}};
       AlignedBytes workspace(subject().WorkspaceBytes(pairs, k, kExperts, three_.threads()));
       const int before = CountAllocations();
       subject().RunExperts({.x = x.data(),
@@ -355,24 +357,24 @@ TEST_P(EveryKernel, RunsExpertsAsTheirOwnMatrices) {
                             .rows = rows,
                             .top_k = kTopK,
                             .ids = ids.data(),
-                            .weight = &packed.weight,
-                            .y = y.data()},
+                            .outputs = outputs},
                            workspace.span(), three_);
       EXPECT_EQ(CountAllocations(), before);
-      for (std::int64_t pair = 0; pair < pairs; ++pair) {
+      for (std::int64_t i = 0; i < 2 * pairs; ++i) {
+        const ExpertOutput& output = outputs[i % 2];
+        const std::int64_t pair = i / 2, n = output.weight->n;
         const std::int32_t id = ids[static_cast<std::size_t>(pair)];
-        std::vector<float> expected(kN, 0.0f);
+        std::vector<float> expected(static_cast<std::size_t>(n), 0.0f);
         if (id >= 0 && id < kExperts) {
-          PackedWeight expert = packed.weight;
+          PackedWeight expert = *output.weight;
           expert.experts = 1;
-          expert.data += id * each;
+          expert.data += id * kernel().packed_bytes(format(), n, k);
           const std::int64_t x_row = input_per_expert ? pair : pair / kTopK;
           expected = Multiply(subject(), expert, x.data() + x_row * k, 1, one_);
         }
-        ASSERT_EQ(std::memcmp(&y[static_cast<std::size_t>(pair * kN)], expected.data(),
-                              kN * sizeof(float)),
-                  0)
-            << "pair " << pair << " of " << pairs << ", expert " << id;
+        ASSERT_EQ(
+            std::memcmp(output.y + pair * n, expected.data(), expected.size() * sizeof(float)), 0)
+            << "pair " << pair << " of " << pairs << ", expert " << id << ", output " << i % 2;
       }
     }
   }
