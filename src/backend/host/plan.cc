@@ -81,19 +81,12 @@ Bytes ScratchBytes(const ProgramSpec& spec, const Node& node, const HostPlan& pl
                    const KernelSet& kernels, int threads) {
   const ValueInfo& x = spec.graph->values[static_cast<size_t>(node.inputs[0].id)];
   const std::int64_t rows = spec.limits.RowsOf(x.extent);
-  if (node.op == Op::kLinear) {
+  if (node.op == Op::kLinear || node.op == Op::kExpertLinear) {
+    const auto* experts = std::get_if<ExpertLinearAttrs>(&node.attrs);
+    const std::int64_t pairs = experts == nullptr ? rows : rows * experts->top_k;
     Bytes bytes = 0;
-    for (size_t i = 0; i < node.weights.size(); i += 2) {
+    for (size_t i = 0; i < node.weights.size(); i += experts == nullptr ? 2 : 1) {  // no biases
       const WeightPlace& place = plan.weights.places[static_cast<size_t>(node.weights[i].id)];
-      bytes = std::max(bytes, MatmulScratchBytes(place, rows, threads));
-    }
-    return bytes;
-  }
-  if (node.op == Op::kExpertLinear) {
-    const std::int64_t pairs = rows * std::get<ExpertLinearAttrs>(node.attrs).top_k;
-    Bytes bytes = 0;
-    for (WeightId id : node.weights) {
-      const WeightPlace& place = plan.weights.places[static_cast<size_t>(id.id)];
       bytes = std::max(bytes, MatmulScratchBytes(place, pairs, threads));
     }
     return bytes;

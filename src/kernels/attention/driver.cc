@@ -243,7 +243,7 @@ void WriteCache(WriteCacheRows* write, const AttentionArgs& args, ThreadPool& po
     for (std::int64_t g = 0; g < kv_heads; ++g) write(args, 0, args.rows, g);
     return;
   }
-  // A page's part of a kv head by one thread: neighbouring keys share cache lines.
+  // A kv head's part of a prompt's page by one thread: neighbouring keys share cache lines.
   const std::int64_t before = args.positions[0] % kAttentionPageTokens;
   const std::int64_t blocks = CeilDiv(before + args.rows, kAttentionPageTokens);
   pool.Run(blocks * kv_heads, [&](std::int64_t i) {

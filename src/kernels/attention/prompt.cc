@@ -247,14 +247,14 @@ class PromptRun {
     ClearWeights(p, {all.begin, seen.begin});
     ClearWeights(p, {seen.end, all.end});
     if (shape_.soft_cap != 0.0f) CapScores(scores, seen);
-    if (first <= seen.begin * kRun && last >= seen.end * kRun - 1) {
-      Raise(scores, query, seen);
-      WeighRow<false>(scores, query, p, seen);
-    } else {
-      Hide(scores, first, last, seen.begin);
-      Hide(scores, first, last, seen.end - 2);
-      Raise(scores, query, seen);
+    const bool hides_first = first > seen.begin * kRun, hides_last = last < seen.end * kRun - 1;
+    if (hides_first) Hide(scores, first, last, seen.begin);
+    if (hides_last) Hide(scores, first, last, seen.end - 2);
+    Raise(scores, query, seen);
+    if (hides_first || hides_last) {
       WeighRow<true>(scores, query, p, seen);
+    } else {
+      WeighRow<false>(scores, query, p, seen);
     }
   }
 
